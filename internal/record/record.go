@@ -106,11 +106,13 @@ type Item struct {
 	// Fingerprint is a short hash of the item without transport fields; two
 	// items of one identity with different fingerprints conflict.
 	Fingerprint uint32
-	// TS is the event's time, in milliseconds since 1970.
-	TS int64
-	// ClientTS is the time as the client sent it; meaningful unless TSStatus
-	// is TSAbsent.
+	// ClientTS is the time as the client sent it, in milliseconds since 1970;
+	// meaningful only if HasTS.
 	ClientTS int64
+	HasTS    bool
+	// TS is the event's time, in milliseconds since 1970, and TSStatus says
+	// how it came about. Both are set by Decode, which knows the receipt.
+	TS       int64
 	TSStatus TSStatus
 	Event    string
 	// AnonID, UserID and SessionID are empty when absent.
@@ -137,7 +139,9 @@ type Record struct {
 	Project uint32
 	KeyKind KeyKind
 	// Key is the number of the credential.
-	Key   int64
+	Key int64
+	// Clock is what the request said of its sender's clock.
+	Clock Clock
 	Items []Item
 }
 
