@@ -1,0 +1,99 @@
+// Package config owns the settings of the server: one typed struct that is
+// filled from flags, the environment and a JSON file, in this order of
+// precedence, and checked before anything is opened. It never opens the data
+// folder and never prints a secret.
+//
+// A setting has one name everywhere: --intake.window on the command line,
+// ACTIONPULSE_INTAKE_WINDOW in the environment, {"intake": {"window": "48h"}}
+// in the file.
+package config
+
+import (
+	"log/slog"
+	"net/netip"
+	"time"
+)
+
+// EnvPrefix begins the name of every environment variable that is read.
+const EnvPrefix = "ACTIONPULSE"
+
+// Folder says which data a command works on.
+type Folder struct {
+	File     string      `name:"config" placeholder:"FILE" help:"JSON file with settings. Default: config.json in the data folder, if there is one."`
+	Data     string      `name:"data" default:"data" placeholder:"DIR" help:"The data folder."`
+	Database DatabaseURL `name:"database" placeholder:"URL" help:"postgres://… for accounts and credentials. Default: SQLite in the data folder."`
+
+	// loaded is the settings file that was read, empty if none.
+	loaded string
+}
+
+// Config is every setting of the server.
+type Config struct {
+	Folder `embed:""`
+
+	Listen          string         `name:"listen" default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Address to serve HTTP on; port 0 takes any free one."`
+	TrustedProxies  []netip.Prefix `name:"trusted_proxies" placeholder:"CIDR,…" help:"Proxies whose X-Forwarded-For is believed."`
+	ShutdownTimeout time.Duration  `name:"shutdown_timeout" default:"30s" help:"How long requests under way may take after SIGTERM."`
+
+	Intake       Intake       `embed:"" prefix:"intake."`
+	Rate         Rate         `embed:"" prefix:"rate."`
+	Query        Query        `embed:"" prefix:"query."`
+	Storage      Storage      `embed:"" prefix:"storage."`
+	EventStore   EventStore   `embed:"" prefix:"eventstore."`
+	Materializer Materializer `embed:"" prefix:"materializer."`
+	Log          Log          `embed:"" prefix:"log."`
+}
+
+// Intake is how events are taken in.
+type Intake struct {
+	Window      time.Duration `name:"window" default:"48h" help:"How long the id of an event is remembered."`
+	BodyTimeout time.Duration `name:"body_timeout" default:"15s" help:"How long a request's body may take to arrive."`
+	BodyMemory  Size          `name:"body_memory" default:"256MiB" help:"Memory for the bodies of all requests under way; past it intake answers 503."`
+}
+
+// Rate holds the rate budgets. A rate of 0 is unlimited.
+type Rate struct {
+	RequestsPerSecond        float64 `name:"requests_per_second" default:"5000" help:"Requests a second for each key; 0 is unlimited."`
+	Burst                    int     `name:"burst" default:"10000" help:"Requests a key may make at once."`
+	BrowserRequestsPerSecond float64 `name:"browser_requests_per_second" default:"50" help:"Requests a second for each client address under a browser token; 0 is unlimited."`
+	BrowserBurst             int     `name:"browser_burst" default:"200" help:"Requests a client address may make at once."`
+}
+
+// Query is how queries are answered.
+type Query struct {
+	TimeBudget time.Duration `name:"time_budget" default:"10s" help:"Time a query may take before it is refused."`
+}
+
+// Storage is how much room is left on disk. The larger of the two counts;
+// both may be 0.
+type Storage struct {
+	MinFreeBytes   Size    `name:"min_free_bytes" default:"2GB" help:"Free space below which intake is refused."`
+	MinFreePercent float64 `name:"min_free_percent" default:"5" help:"The same as a share of the file system."`
+}
+
+// EventStore is what the event store may use.
+type EventStore struct {
+	MemoryLimit Size `name:"memory_limit" default:"2GB" help:"Memory the event store may use."`
+	Threads     int  `name:"threads" default:"0" help:"Threads the event store may use; 0 is one for each processor."`
+}
+
+// Materializer is how soon acknowledged events become visible to queries.
+type Materializer struct {
+	MaxRows  int           `name:"max_rows" default:"20000" help:"Rows written in one transaction."`
+	MaxDelay time.Duration `name:"max_delay" default:"500ms" help:"How long an event may wait for others to be written with."`
+}
+
+// Log is what the process says.
+type Log struct {
+	Level  string `name:"level" default:"info" help:"debug, info, warn or error."`
+	Format string `name:"format" default:"auto" help:"text, json, or auto: text on a terminal."`
+}
+
+// SlogLevel returns the level; Info if Level is not one that Validate accepts.
+func (l Log) SlogLevel() slog.Level {
+	return levels[l.Level]
+}
+
+var levels = map[string]slog.Level{
+	"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError,
+}

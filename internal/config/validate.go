@@ -1,0 +1,79 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// Validate returns every fault of the settings, each with the setting's name
+// and what is allowed, or nil.
+func (c *Config) Validate() error {
+	return errors.Join(
+		c.Folder.Validate(),
+		validListen(c.Listen),
+		between("shutdown_timeout", c.ShutdownTimeout, time.Second, time.Hour),
+		between("intake.window", c.Intake.Window, time.Minute, 30*24*time.Hour),
+		between("intake.body_timeout", c.Intake.BodyTimeout, 100*time.Millisecond, 10*time.Minute),
+		between("intake.body_memory", c.Intake.BodyMemory, 8<<20, 1<<40),
+		between("rate.requests_per_second", c.Rate.RequestsPerSecond, 0, 1e9),
+		between("rate.burst", c.Rate.Burst, 1, 1e9),
+		between("rate.browser_requests_per_second", c.Rate.BrowserRequestsPerSecond, 0, 1e9),
+		between("rate.browser_burst", c.Rate.BrowserBurst, 1, 1e9),
+		between("query.time_budget", c.Query.TimeBudget, 10*time.Millisecond, 10*time.Minute),
+		between("storage.min_free_bytes", c.Storage.MinFreeBytes, 0, 1<<50),
+		between("storage.min_free_percent", c.Storage.MinFreePercent, 0, 90),
+		between("eventstore.memory_limit", c.EventStore.MemoryLimit, 128e6, 1<<50),
+		between("eventstore.threads", c.EventStore.Threads, 0, 1024),
+		between("materializer.max_rows", c.Materializer.MaxRows, 1, 1e6),
+		between("materializer.max_delay", c.Materializer.MaxDelay, time.Millisecond, 10*time.Second),
+		oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error"),
+		oneOf("log.format", c.Log.Format, "auto", "text", "json"),
+	)
+}
+
+// Validate returns every fault of the settings, or nil. It looks at nothing
+// on disk.
+func (f *Folder) Validate() error {
+	var errs []error
+	if f.Data == "" {
+		errs = append(errs, errors.New("data: must be the path of a folder"))
+	}
+	if f.Database != "" {
+		u, err := url.Parse(string(f.Database))
+		if err != nil || (u.Scheme != "postgres" && u.Scheme != "postgresql") {
+			errs = append(errs, errors.New("database: must be empty or begin with postgres://"))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func between[T cmp.Ordered](name string, value, least, most T) error {
+	if value >= least && value <= most {
+		return nil
+	}
+	return fmt.Errorf("%s: must be from %v to %v, not %v", name, least, most, value)
+}
+
+func oneOf(name, value string, allowed ...string) error {
+	for _, a := range allowed {
+		if value == a {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s: must be one of %v, not %q", name, allowed, value)
+}
+
+func validListen(listen string) error {
+	_, port, err := net.SplitHostPort(listen)
+	if err == nil {
+		if n, bad := strconv.Atoi(port); bad == nil && n >= 0 && n <= 65535 {
+			return nil
+		}
+	}
+	return fmt.Errorf("listen: must be HOST:PORT with a port from 0 to 65535, not %q", listen)
+}
