@@ -1,0 +1,109 @@
+// Package account owns organizations, users and projects, and the first of
+// each that a new installation begins with. It never decides what a role may
+// do and makes no credentials of its own: credential does.
+//
+// Invariants:
+//   - a project's number is positive, given once and never again;
+//   - what belongs to another organization is not told apart from what does
+//     not exist;
+//   - a password is kept only as an argon2id hash.
+package account
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/actionpulse/actionpulse/api"
+	"github.com/actionpulse/actionpulse/internal/credential"
+	"github.com/actionpulse/actionpulse/internal/fault"
+	"github.com/actionpulse/actionpulse/internal/id"
+)
+
+// ErrExists is returned by Setup when there are accounts already.
+var ErrExists = errors.New("there are accounts already")
+
+// RoleOwner is the role of the user who set the installation up. The other
+// roles are admin, member and viewer.
+const RoleOwner = "owner"
+
+// Organization is a tenant: nothing of one is visible to another.
+type Organization struct {
+	ID        string
+	Name      string
+	CreatedAt time.Time
+}
+
+// User is a person who can log in.
+type User struct {
+	ID string
+	// Email is in lower case and unique.
+	Email string
+	// PasswordHash is in PHC string form, see HashPassword.
+	PasswordHash string
+	CreatedAt    time.Time
+}
+
+// Project is where events are sent to.
+type Project struct {
+	ID string
+	// Number names the project in stored events.
+	Number         uint32
+	Name           string
+	OrganizationID string
+}
+
+// Store keeps accounts.
+type Store interface {
+	// CreateSetup stores everything of r in one transaction and returns the
+	// project's number. It returns ErrExists, and stores nothing, when there
+	// is any organization or user.
+	CreateSetup(ctx context.Context, r SetupRecord) (uint32, error)
+	// FindProject returns an organization's project and whether there is one.
+	FindProject(ctx context.Context, organizationID, projectID string) (Project, bool, error)
+}
+
+// SetupRecord is what Setup stores.
+type SetupRecord struct {
+	Organization Organization
+	Owner        User
+	Project      Project // Number is given by the store
+	Credentials  []credential.Draft
+}
+
+// Params configures a Service.
+type Params struct {
+	Store Store
+	Clock func() time.Time
+	// Random is where ids and secrets come from: crypto/rand.Reader.
+	Random io.Reader
+}
+
+// Service answers questions about accounts.
+type Service struct {
+	store  Store
+	clock  func() time.Time
+	random io.Reader
+}
+
+// NewService returns a Service.
+func NewService(p Params) *Service {
+	return &Service{store: p.Store, clock: p.Clock, random: p.Random}
+}
+
+// FindProject returns a project of an organization. Fault: not_found when
+// there is no such project or it belongs to another organization.
+func (s *Service) FindProject(ctx context.Context, organizationID, projectID string) (Project, error) {
+	if id.Valid(projectID) {
+		p, found, err := s.store.FindProject(ctx, organizationID, projectID)
+		if err != nil {
+			return Project{}, fmt.Errorf("find a project: %w", err)
+		}
+		if found {
+			return p, nil
+		}
+	}
+	return Project{}, fault.New(api.CodeNotFound, "there is no such project")
+}

@@ -1,0 +1,103 @@
+// Package credential owns the keys and tokens that callers present: making
+// them, recognising them, and saying whom they speak for. It never decides
+// what a kind may call (httpapi does) and never keeps a secret: only its hash.
+//
+// Invariants:
+//   - a secret is shown once, when it is made, and cannot be read again;
+//   - the kind comes from the stored record, never from how a secret looks;
+//   - a credential's number is given once and never again.
+package credential
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// Kind says what a credential is for.
+type Kind string
+
+// The kinds. Browser, Server and Legacy keys send events; the kind is part of
+// an event's identity.
+const (
+	Browser Kind = "browser"
+	Server  Kind = "server"
+	Legacy  Kind = "legacy"
+	// Project keys do keyed work.
+	Project Kind = "project"
+	// CI tokens post deploy markers.
+	CI Kind = "ci"
+	// Access tokens speak for a user.
+	Access Kind = "access"
+)
+
+// Ingest reports whether credentials of this kind send events.
+func (k Kind) Ingest() bool { return k == Browser || k == Server || k == Legacy }
+
+// Credential is what a valid secret stands for. Its slices and pointers are
+// shared with other requests and must not be changed.
+type Credential struct {
+	ID string
+	// Number is positive, unique in the store and never given twice. It names
+	// the credential in stored events and metrics.
+	Number         int64
+	Kind           Kind
+	Name           string
+	OrganizationID string
+	// ProjectID and Project name the one project of a key; they are empty and
+	// 0 for access tokens.
+	ProjectID string
+	Project   uint32
+	// UserID and Role are set for access tokens only: owner, admin, member or
+	// viewer.
+	UserID string
+	Role   string
+	// Origins are the web origins a browser token may be used from, as a
+	// browser writes them; empty means any.
+	Origins []string
+	// Rate is requests a second, Burst how many at once; nil means the default,
+	// a Rate of 0 no limit.
+	Rate  *float64
+	Burst *int
+}
+
+// AllowsOrigin reports whether a request with this Origin header may use the
+// credential. A request without one (the empty string) always may: it does not
+// come from a page.
+func (c *Credential) AllowsOrigin(origin string) bool {
+	return origin == "" || len(c.Origins) == 0 || slices.Contains(c.Origins, origin)
+}
+
+// Record is a credential as it is stored.
+type Record struct {
+	Credential
+	Hash Hash
+	// Prefix and LastFour are what may be shown of the secret.
+	Prefix   string
+	LastFour string
+	// CreatedAt, ExpiresAt and RevokedAt are kept to the microsecond; the last
+	// two are zero when there is no such time.
+	CreatedAt time.Time
+	ExpiresAt time.Time
+	RevokedAt time.Time
+	// Suspended says that the organization is.
+	Suspended bool
+}
+
+// Store keeps credentials. Errors other than those named are failures of the
+// store.
+type Store interface {
+	// FindCredential returns the credential with this hash and whether there
+	// is one. The Role is empty when the user has left the organization.
+	FindCredential(ctx context.Context, hash Hash) (Record, bool, error)
+	// CreateCredential stores a new credential, gives it the next number and
+	// returns it as it is read back. It returns ErrTaken when the secret is in
+	// use already, by any organization.
+	CreateCredential(ctx context.Context, d Draft) (Record, error)
+	// ListCredentials returns at most limit credentials of an organization
+	// with numbers above after, in order of number.
+	ListCredentials(ctx context.Context, organizationID string, after int64, limit int) ([]Record, error)
+	// RevokeCredential notes the time of revocation, unless there is one, and
+	// reports whether the organization has such a credential.
+	RevokeCredential(ctx context.Context, organizationID, id string, at time.Time) (bool, error)
+}

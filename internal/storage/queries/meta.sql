@@ -1,0 +1,13 @@
+-- name: CreateMeta :execrows
+INSERT INTO meta (id, store_identity, format_version, created_at)
+VALUES (1, $1, $2, $3)
+ON CONFLICT (id) DO NOTHING;
+
+-- name: GetMeta :one
+SELECT store_identity, format_version FROM meta WHERE id = 1;
+
+-- name: NextNumber :one
+UPDATE counters SET value = value + 1 WHERE name = $1 RETURNING value;
+
+-- name: GetCounter :one
+SELECT value FROM counters WHERE name = $1;

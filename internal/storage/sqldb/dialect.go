@@ -1,0 +1,48 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+)
+
+// dialect is what differs between the engines. String names the store for
+// messages, without secrets.
+type dialect interface {
+	fmt.Stringer
+	// folder names the engine's migrations.
+	folder() string
+	// prepare makes what must exist before a store can be created.
+	prepare() error
+	// present returns ErrMissing when there is nothing to connect to.
+	present() error
+	// connect returns the pools for writing and reading, which may be one. It
+	// opens no connection yet.
+	connect() (writer, reader *sql.DB, err error)
+	// check verifies that connections have the settings durability needs.
+	check(ctx context.Context, writer *sql.DB) error
+	// hasTable is a query with one parameter, a table's name, that counts 0
+	// or 1.
+	hasTable() string
+	// lockMigrations is a statement, run first in each migration's
+	// transaction, after which no other process migrates; empty when the
+	// transaction alone sees to that.
+	lockMigrations() string
+	// repeatable says whether a transaction failed only because of others
+	// running at the same time, was rolled back whole and may be run again.
+	repeatable(err error) bool
+}
+
+func dialectOf(o Options) (dialect, error) {
+	switch {
+	case o.Path != "" && o.URL != "":
+		return nil, errors.New("the store has both a path and a URL")
+	case o.Path != "":
+		return sqliteDialect{path: o.Path}, nil
+	case o.URL != "":
+		return newPostgresDialect(o.URL)
+	default:
+		return nil, errors.New("the store has neither a path nor a URL")
+	}
+}

@@ -1,0 +1,157 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/actionpulse/actionpulse/internal/credential"
+	"github.com/actionpulse/actionpulse/internal/storage/sqldb"
+)
+
+// CreateCredential implements credential.Store.
+func (s *Store) CreateCredential(ctx context.Context, d credential.Draft) (credential.Record, error) {
+	var r credential.Record
+	err := s.db.Write(ctx, func(q *sqldb.Queries) error {
+		if err := createCredential(ctx, q, d); err != nil {
+			return err
+		}
+		row, err := q.FindCredential(ctx, d.Hash[:])
+		if err != nil {
+			return fmt.Errorf("read a credential back: %w", err)
+		}
+		r, err = recordOf(row)
+		return err
+	})
+	if err != nil {
+		return credential.Record{}, err
+	}
+	return r, nil
+}
+
+func createCredential(ctx context.Context, q *sqldb.Queries, d credential.Draft) error {
+	number, err := q.NextNumber(ctx, sqldb.CounterCredential)
+	if err != nil {
+		return fmt.Errorf("take a credential number: %w", err)
+	}
+	p, err := rowOf(d, number)
+	if err != nil {
+		return err
+	}
+	n, err := q.CreateCredential(ctx, p)
+	if err != nil {
+		return fmt.Errorf("create a credential: %w", err)
+	}
+	if n == 0 {
+		return credential.ErrTaken
+	}
+	return nil
+}
+
+func rowOf(d credential.Draft, number int64) (sqldb.CreateCredentialParams, error) {
+	origins := d.Origins
+	if origins == nil {
+		origins = []string{}
+	}
+	text, err := json.Marshal(origins)
+	if err != nil {
+		return sqldb.CreateCredentialParams{}, fmt.Errorf("encode origins: %w", err)
+	}
+	p := sqldb.CreateCredentialParams{
+		ID: d.ID, Number: number, OrganizationID: d.OrganizationID,
+		ProjectID: nullString(d.ProjectID), UserID: nullString(d.UserID),
+		Kind: string(d.Kind), Name: d.Name, SecretHash: d.Hash[:], Prefix: d.Prefix, LastFour: d.LastFour,
+		Origins: string(text), CreatedAt: d.CreatedAt.UnixMicro(), ExpiresAt: nullTime(d.ExpiresAt),
+	}
+	if d.Rate != nil {
+		p.Rate = sql.NullFloat64{Float64: *d.Rate, Valid: true}
+	}
+	if d.Burst != nil {
+		p.Burst = sql.NullInt64{Int64: int64(*d.Burst), Valid: true}
+	}
+	return p, nil
+}
+
+// FindCredential implements credential.Store.
+func (s *Store) FindCredential(ctx context.Context, hash credential.Hash) (credential.Record, bool, error) {
+	row, err := s.db.Read().FindCredential(ctx, hash[:])
+	if errors.Is(err, sql.ErrNoRows) {
+		return credential.Record{}, false, nil
+	}
+	if err != nil {
+		return credential.Record{}, false, fmt.Errorf("read a credential: %w", err)
+	}
+	r, err := recordOf(row)
+	if err != nil {
+		return credential.Record{}, false, err
+	}
+	return r, true, nil
+}
+
+// ListCredentials implements credential.Store.
+func (s *Store) ListCredentials(ctx context.Context, organizationID string, after int64, limit int) ([]credential.Record, error) {
+	rows, err := s.db.Read().ListCredentials(ctx, sqldb.ListCredentialsParams{
+		OrganizationID: organizationID, Number: after, Limit: int32(min(max(limit, 0), math.MaxInt32)), //nolint:gosec // within 32 bits
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read credentials: %w", err)
+	}
+	all := make([]credential.Record, 0, len(rows))
+	for _, row := range rows {
+		r, err := recordOf(sqldb.FindCredentialRow(row))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, r)
+	}
+	return all, nil
+}
+
+// RevokeCredential implements credential.Store.
+func (s *Store) RevokeCredential(ctx context.Context, organizationID, id string, at time.Time) (bool, error) {
+	var n int64
+	err := s.db.Write(ctx, func(q *sqldb.Queries) (err error) {
+		n, err = q.RevokeCredential(ctx, sqldb.RevokeCredentialParams{
+			RevokedAt: nullTime(at), OrganizationID: organizationID, ID: id,
+		})
+		if err != nil {
+			return fmt.Errorf("revoke a credential: %w", err)
+		}
+		return nil
+	})
+	return n > 0, err
+}
+
+func recordOf(row sqldb.FindCredentialRow) (credential.Record, error) {
+	r := credential.Record{
+		Credential: credential.Credential{
+			ID: row.ID, Number: row.Number, Kind: credential.Kind(row.Kind), Name: row.Name,
+			OrganizationID: row.OrganizationID, ProjectID: row.ProjectID.String,
+			UserID: row.UserID.String, Role: row.Role.String,
+		},
+		Prefix: row.Prefix, LastFour: row.LastFour,
+		CreatedAt: time.UnixMicro(row.CreatedAt).UTC(), ExpiresAt: timeOf(row.ExpiresAt), RevokedAt: timeOf(row.RevokedAt),
+		Suspended: row.SuspendedAt.Valid,
+	}
+	if row.ProjectNumber.Int64 < 0 || row.ProjectNumber.Int64 > math.MaxUint32 {
+		return credential.Record{}, fmt.Errorf("project number %d is outside of 32 bits", row.ProjectNumber.Int64)
+	}
+	r.Project = uint32(row.ProjectNumber.Int64)
+	if copy(r.Hash[:], row.SecretHash) != len(r.Hash) {
+		return credential.Record{}, fmt.Errorf("the hash of credential %d has %d bytes", row.Number, len(row.SecretHash))
+	}
+	if err := json.Unmarshal([]byte(row.Origins), &r.Origins); err != nil {
+		return credential.Record{}, fmt.Errorf("read the origins of credential %d: %w", row.Number, err)
+	}
+	if row.Rate.Valid {
+		r.Rate = new(row.Rate.Float64)
+	}
+	if row.Burst.Valid {
+		r.Burst = new(int(row.Burst.Int64))
+	}
+	return r, nil
+}
