@@ -1,0 +1,78 @@
+package intakestore
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/actionpulse/actionpulse/internal/dedup"
+	"github.com/actionpulse/actionpulse/internal/record"
+)
+
+// rebuildBatch is how many claims are written together during a rebuild.
+const rebuildBatch = 100_000
+
+// Rebuild replaces all claims by those that each yields, oldest first, and the
+// state by another one. Records stay as they are. It must have the store to
+// itself. A rebuild that is cut short leaves a mark, with which the store
+// refuses to open until the rebuild has been done again. It returns how many
+// claims were written.
+func (s *Store) Rebuild(state State, each func(yield func(record.Identity, dedup.Claim) error) error) (int, error) {
+	s.background.Wait()
+	if err := s.clearClaims(); err != nil {
+		return 0, err
+	}
+	span := segmentSpan(state.Window)
+	total, batch := 0, s.db.NewBatch()
+	err := each(func(id record.Identity, c dedup.Claim) error {
+		if n := len(s.segments); n == 0 || s.segments[n-1].full(c.Received, span) {
+			if err := s.addSegment(batch, c.Received); err != nil {
+				return err
+			}
+		}
+		seg := s.segments[len(s.segments)-1]
+		if err := putClaim(batch, seg, id, c); err != nil {
+			return err
+		}
+		seg.filter.add(identityHash(s.seed, id))
+		if total++; total%rebuildBatch != 0 {
+			return nil
+		}
+		if err := batch.Commit(pebble.NoSync); err != nil {
+			return fmt.Errorf("write claims: %w", err)
+		}
+		batch = s.db.NewBatch()
+		return nil
+	})
+	if err != nil {
+		return total, joinClose(err, batch)
+	}
+	if err := errors.Join(batch.Set(keyState, state.marshal(), nil), batch.Delete(keyRebuilding, nil)); err != nil {
+		return total, joinClose(fmt.Errorf("write state: %w", err), batch)
+	}
+	if err := batch.Commit(pebble.Sync); err != nil {
+		return total, fmt.Errorf("write claims: %w", err)
+	}
+	s.state = state
+	s.durable.Store(state.Last)
+	return total, s.mark.write(state.Last)
+}
+
+// clearClaims removes every claim and leaves the mark, durably.
+func (s *Store) clearClaims() error {
+	batch := s.db.NewBatch()
+	for _, prefix := range []byte{prefixClaim, prefixSegment, prefixFilter} {
+		if err := batch.DeleteRange([]byte{prefix}, prefixEnd(prefix), nil); err != nil {
+			return joinClose(fmt.Errorf("clear claims: %w", err), batch)
+		}
+	}
+	if err := batch.Set(keyRebuilding, nil, nil); err != nil {
+		return joinClose(fmt.Errorf("clear claims: %w", err), batch)
+	}
+	if err := batch.Commit(pebble.Sync); err != nil {
+		return fmt.Errorf("clear claims: %w", err)
+	}
+	s.segments = nil
+	return nil
+}
