@@ -45,7 +45,7 @@ func (j *jsonLines) next() (Item, error) {
 func (j *jsonLines) item(text []byte) Item {
 	item := Item{Line: j.line, EventID: j.chain.next(string(text))}
 	value := jsontext.Value(text)
-	if err := value.Compact(jsontext.AllowDuplicateNames(true)); err != nil {
+	if err := value.Compact(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(false)); err != nil {
 		item.Code = api.RejectInvalidEvent
 		item.Message = fmt.Sprintf("the line is not JSON in UTF-8: %v", err)
 		return item

@@ -1,0 +1,48 @@
+package main
+
+import "errors"
+
+// The exit codes. Each has one meaning in every command.
+const (
+	// exitFailure: the command could not do its work, and the message says
+	// why.
+	exitFailure = 1
+	// exitUsage: a flag, an argument or a setting is wrong; nothing was done.
+	exitUsage = 2
+	// exitRejected: send brought everything to the server, which rejected
+	// some of the items.
+	exitRejected = 3
+	// exitGaveUp: send repeated a request as often as it may without
+	// success; the same command can go on later.
+	exitGaveUp = 4
+	// exitInterrupted: the command was stopped by a signal.
+	exitInterrupted = 130
+)
+
+// exitError is an error with an exit code of its own.
+type exitError struct {
+	code int
+	// err is nil if everything has been said already.
+	err error
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return ""
+	}
+	return e.err.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.err }
+
+// exitCode returns the exit code for what a command returned: 0 for nil,
+// exitFailure for an error without a code.
+func exitCode(err error) int {
+	if err == nil {
+		return 0
+	}
+	if e, ok := errors.AsType[*exitError](err); ok {
+		return e.code
+	}
+	return exitFailure
+}
