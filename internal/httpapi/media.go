@@ -1,0 +1,80 @@
+package httpapi
+
+import (
+	"mime"
+	"net/http"
+	"strings"
+
+	"github.com/actionpulse/actionpulse/api"
+	"github.com/actionpulse/actionpulse/internal/fault"
+)
+
+// body says what a route reads.
+type body struct {
+	// limit is the most it may hold, inflated; 0 if the route reads none.
+	limit int
+	// plain says that text/plain is taken for JSON: a beacon sends it, since
+	// it needs no preflight.
+	plain bool
+}
+
+func beacon(limit int) body   { return body{limit: limit, plain: true} }
+func jsonBody(limit int) body { return body{limit: limit} }
+
+// encoding is how a body is coded in transit.
+type encoding string
+
+const (
+	identity  encoding = ""
+	gzipped   encoding = "gzip"
+	zstandard encoding = "zstd"
+)
+
+// checkMedia refuses content types that are not JSON in UTF-8.
+func checkMedia(h http.Header, b body) error {
+	values := h["Content-Type"]
+	if len(values) == 0 || (len(values) == 1 && (values[0] == "" || values[0] == "application/json")) {
+		return nil
+	}
+	if len(values) > 1 {
+		return unsupported("send one Content-Type")
+	}
+	kind, params, err := mime.ParseMediaType(values[0])
+	if err != nil {
+		return unsupported("the Content-Type is malformed")
+	}
+	if kind != "application/json" && (!b.plain || kind != "text/plain") {
+		if b.plain {
+			return unsupported("the Content-Type must be application/json, text/plain or absent")
+		}
+		return unsupported("the Content-Type must be application/json or absent")
+	}
+	if charset, ok := params["charset"]; ok && !strings.EqualFold(charset, "utf-8") && !strings.EqualFold(charset, "utf8") {
+		return unsupported("the charset must be utf-8")
+	}
+	return nil
+}
+
+// contentEncoding returns how a body is coded. More than one coding, or one
+// that is not read here, is refused.
+func contentEncoding(h http.Header) (encoding, error) {
+	values := h["Content-Encoding"]
+	if len(values) == 0 {
+		return identity, nil
+	}
+	if len(values) == 1 {
+		switch strings.ToLower(strings.TrimSpace(values[0])) {
+		case "", "identity":
+			return identity, nil
+		case "gzip", "x-gzip":
+			return gzipped, nil
+		case "zstd":
+			return zstandard, nil
+		}
+	}
+	return identity, unsupported("the Content-Encoding must be gzip, zstd or identity, and only one")
+}
+
+func unsupported(message string) error {
+	return fault.New(api.CodeUnsupportedMediaType, "%s", message)
+}

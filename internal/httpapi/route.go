@@ -1,0 +1,105 @@
+package httpapi
+
+import (
+	"maps"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/actionpulse/actionpulse/internal/credential"
+	"github.com/actionpulse/actionpulse/internal/telemetry"
+)
+
+// The most a body may hold, inflated.
+const (
+	trackLimit = 1 << 20
+	// One identify or alias is one item.
+	itemLimit  = 64 << 10
+	queryLimit = 256 << 10
+)
+
+// route is one method of one path.
+type route struct {
+	method string
+	path   string
+	// access says who may call it.
+	access access
+	// body says what it reads.
+	body   body
+	handle func(s *service, x *exchange) (answer, error)
+}
+
+// routes is every route there is.
+func routes() []route {
+	ingest := access{kinds: []credential.Kind{credential.Browser, credential.Server, credential.Legacy}, keyInURL: true, cors: true}
+	noBrowser := access{kinds: []credential.Kind{credential.Server, credential.Legacy}, keyInURL: true}
+	member := access{kinds: []credential.Kind{credential.Access}, role: roleMember}
+	viewer := access{kinds: []credential.Kind{credential.Access}, role: roleViewer}
+	open := access{open: true}
+	return []route{
+		{"POST", "/v1/track", ingest, beacon(trackLimit), (*service).track},
+		{"POST", "/v1/identify", ingest, beacon(itemLimit), (*service).identify},
+		{"POST", "/v1/alias", noBrowser, beacon(itemLimit), (*service).alias},
+		{"POST", "/api/v1/projects/{id}/query", member, jsonBody(queryLimit), (*service).query},
+		{"GET", "/api/v1/projects/{id}/ingest/debug", viewer, body{}, (*service).ingestDebug},
+		{"GET", "/healthz", open, body{}, (*service).health},
+		{"GET", "/readyz", open, body{}, (*service).ready},
+		{"GET", "/metrics", open, body{}, (*service).metrics},
+	}
+}
+
+// resource is one path with its methods.
+type resource struct {
+	service *service
+	methods map[string]route
+	// allow is the Allow header; empty for the resource that does not exist.
+	allow []string
+	// cors says that pages of other origins may call it.
+	cors    bool
+	metrics *telemetry.Route
+}
+
+func (s *service) newResource(name string) *resource {
+	return &resource{
+		service: s,
+		methods: map[string]route{},
+		metrics: s.Metrics.Route(name, http.StatusOK, http.StatusAccepted, http.StatusNoContent),
+	}
+}
+
+// resources groups the routes by path.
+func (s *service) resources() map[string]*resource {
+	all := map[string]*resource{}
+	for _, rt := range routes() {
+		r := all[rt.path]
+		if r == nil {
+			r = s.newResource(rt.path)
+			all[rt.path] = r
+		}
+		r.methods[rt.method] = rt
+		if rt.method == http.MethodGet {
+			r.methods[http.MethodHead] = rt
+		}
+		r.cors = r.cors || rt.access.cors
+	}
+	for _, r := range all {
+		allowed := slices.Collect(maps.Keys(r.methods))
+		if r.cors {
+			allowed = append(allowed, http.MethodOptions)
+		}
+		slices.Sort(allowed)
+		r.allow = []string{strings.Join(allowed, ", ")}
+	}
+	return all
+}
+
+// isClean reports whether an escaped path is written without empty, "." and
+// ".." segments.
+func isClean(p string) bool {
+	if p == "" || p[0] != '/' {
+		return false
+	}
+	clean := path.Clean(p)
+	return clean == p || (len(p) == len(clean)+1 && strings.HasPrefix(p, clean) && p != "//")
+}

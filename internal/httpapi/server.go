@@ -1,0 +1,164 @@
+// Package httpapi owns the HTTP surface: the routes, who may call them, how a
+// body is read, and the one shape of every answer. A handler returns an
+// answer or an error; one place writes it, logs it and counts it. The package
+// never decides what is stored.
+//
+// Invariants:
+//   - every answer has an X-Request-Id, every error the one envelope;
+//   - refusals are decided in this order: credential, rate, size and type of
+//     the body, JSON, validation, look-ups;
+//   - a body is in memory only once it is known whose it is, and never more of
+//     it than the route's limit;
+//   - a body's buffer is given away only after the handler has returned.
+package httpapi
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/actionpulse/actionpulse/api"
+	"github.com/actionpulse/actionpulse/internal/account"
+	"github.com/actionpulse/actionpulse/internal/credential"
+	"github.com/actionpulse/actionpulse/internal/intake"
+	"github.com/actionpulse/actionpulse/internal/quota"
+	"github.com/actionpulse/actionpulse/internal/telemetry"
+)
+
+// Intake takes events in. A body is the decoded bytes of a request; it is not
+// used any more once the method has returned. The context says nothing about
+// the client: it is not cancelled when the client leaves. An error that is
+// [intake.ErrNoAnswer] makes the connection end without an answer.
+type Intake interface {
+	// Track may refuse with invalid_json, validation_failed, forbidden,
+	// internal (nothing was accepted) or unavailable.
+	Track(ctx context.Context, src intake.Source, body []byte) (api.TrackResponse, error)
+	// Identify and Alias may refuse with the same codes.
+	Identify(ctx context.Context, src intake.Source, body []byte) error
+	Alias(ctx context.Context, src intake.Source, body []byte) error
+	// Debug says what intake saw lately of one project.
+	Debug(project uint32) api.IngestDebug
+}
+
+// Authenticator tells whom a secret speaks for. It may refuse with
+// unauthenticated, token_expired and payment_required.
+type Authenticator interface {
+	Authenticate(ctx context.Context, secret string) (credential.Credential, error)
+}
+
+// Projects finds projects. It refuses with not_found, also when the project
+// is another organization's or the id is malformed.
+type Projects interface {
+	FindProject(ctx context.Context, organizationID, projectID string) (account.Project, error)
+}
+
+// Querier answers queries over one project. The response can be marshalled to
+// JSON. It may refuse with invalid_json, validation_failed and query_timeout.
+type Querier interface {
+	Run(ctx context.Context, project uint32, body []byte) (response any, err error)
+}
+
+// Limiter admits requests. It refuses with rate_limited.
+type Limiter interface {
+	Admit(r quota.Request) error
+}
+
+// Params is everything the handler needs; every member must be set, except
+// TrustedProxies.
+type Params struct {
+	Intake        Intake
+	Authenticator Authenticator
+	Projects      Projects
+	Querier       Querier
+	Limiter       Limiter
+	// Ready returns nil, or why the process should get no requests now.
+	Ready func() error
+
+	// TrustedProxies are believed about the client's address.
+	TrustedProxies []netip.Prefix
+	// BodyTimeout is how long a body may take to arrive.
+	BodyTimeout time.Duration
+	// BodyMemory bounds the bytes of all bodies under way.
+	BodyMemory int64
+
+	Log      *slog.Logger
+	Metrics  *telemetry.HTTP
+	Gatherer prometheus.Gatherer
+	Now      func() time.Time
+	// NewRequestID returns a new UUIDv7.
+	NewRequestID func() string
+}
+
+// service is the handler of every request.
+type service struct {
+	Params
+	bodies    *bodies
+	inflaters *inflaters
+	mux       *http.ServeMux
+	// none answers for paths that do not exist.
+	none *resource
+}
+
+// New returns the handler of every path.
+func New(p Params) (http.Handler, error) {
+	inflaters, err := newInflaters()
+	if err != nil {
+		return nil, err
+	}
+	s := &service{Params: p, bodies: newBodies(p.BodyMemory), inflaters: inflaters, mux: http.NewServeMux()}
+	s.none = s.newResource("none")
+	for path, resource := range s.resources() {
+		s.mux.Handle(path, resource)
+	}
+	s.mux.Handle("/", s.none)
+	return s, nil
+}
+
+// ServeHTTP hands the request to its resource. Paths that are not written the
+// one clean way do not exist: nothing is ever redirected.
+func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !isClean(r.URL.EscapedPath()) || r.RequestURI == "*" {
+		s.none.ServeHTTP(w, r)
+		return
+	}
+	s.mux.ServeHTTP(w, r)
+}
+
+// Limits of every connection.
+const (
+	readHeaderTimeout = 10 * time.Second
+	idleTimeout       = 2 * time.Minute
+	maxHeaderBytes    = 64 << 10
+	// writeSlack is how long an answer may take to be worked out and taken
+	// by the client, beyond the time for the body and the query.
+	writeSlack = 30 * time.Second
+)
+
+// ServerParams configures [Server].
+type ServerParams struct {
+	Handler http.Handler
+	Log     *slog.Logger
+	// BodyTimeout and QueryBudget are how long a body may take to arrive and
+	// a query to be answered.
+	BodyTimeout time.Duration
+	QueryBudget time.Duration
+}
+
+// Server returns an HTTP server with every limit set. The body's own deadline
+// is set for each request by the handler.
+func Server(p ServerParams) *http.Server {
+	return &http.Server{
+		Handler:           p.Handler,
+		ReadHeaderTimeout: readHeaderTimeout,
+		WriteTimeout:      p.BodyTimeout + p.QueryBudget + writeSlack,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ErrorLog:          slog.NewLogLogger(p.Log.Handler(), slog.LevelDebug),
+		// OPTIONS * is answered by the handler, like every other request.
+		DisableGeneralOptionsHandler: true,
+	}
+}
