@@ -1,0 +1,20 @@
+package sqlstore_test
+
+import (
+	"testing"
+
+	"github.com/actionpulse/actionpulse/internal/storage/pgtest"
+	"github.com/actionpulse/actionpulse/internal/storage/storagetest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+func TestSQLite(t *testing.T) {
+	t.Parallel()
+	storagetest.Run(t, storagetest.SQLite)
+}
+
+func TestPostgreSQL(t *testing.T) {
+	t.Parallel()
+	storagetest.Run(t, storagetest.PostgreSQL)
+}

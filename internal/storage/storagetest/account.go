@@ -1,0 +1,219 @@
+package storagetest
+
+import (
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/actionpulse/actionpulse/api"
+	"github.com/actionpulse/actionpulse/internal/account"
+	"github.com/actionpulse/actionpulse/internal/credential"
+	"github.com/actionpulse/actionpulse/internal/fault"
+	"github.com/actionpulse/actionpulse/internal/storage/sqlstore"
+)
+
+// house is a store with its services, a clock that a test moves, and a second
+// connection to the rows.
+type house struct {
+	store       *sqlstore.Store
+	accounts    *account.Service
+	credentials *credential.Service
+	raw         *sql.DB
+	now         time.Time
+	setup       account.SetupResult
+}
+
+var setupParams = account.SetupParams{Organization: "Shop", Project: "Web", Email: "Owner@Shop.Example"}
+
+// newHouse makes a store with nobody in it.
+func newHouse(t testing.TB, open OpenFunc) *house {
+	t.Helper()
+	o := open(t)
+	h := &house{
+		store: sqlstore.New(create(t, o)), raw: raw(t, o),
+		now: time.Date(2026, 5, 1, 10, 0, 0, 123456000, time.UTC),
+	}
+	clock := func() time.Time { return h.now }
+	h.accounts = account.NewService(account.Params{Store: h.store, Clock: clock, Random: rand.Reader})
+	h.credentials = credential.NewService(credential.Params{Store: h.store, Clock: clock, Random: rand.Reader})
+	return h
+}
+
+// newLivedIn makes a store that has been set up.
+func newLivedIn(t testing.TB, open OpenFunc) *house {
+	t.Helper()
+	h := newHouse(t, open)
+	var err error
+	if h.setup, err = h.accounts.Setup(t.Context(), setupParams); err != nil {
+		t.Fatalf("set up: %v", err)
+	}
+	return h
+}
+
+// addOrganization adds a second organization with a project and returns their
+// ids.
+func (h *house) addOrganization(t testing.TB) (organizationID, projectID string) {
+	t.Helper()
+	organizationID, projectID = "0196a1b2-c3d4-7e5f-8a6b-0123456789ab", "0196a1b2-c3d4-7e5f-8a6b-0123456789ac"
+	exec(t, h.raw, `INSERT INTO organizations (id, name, created_at) VALUES ($1, 'Other', 0)`, organizationID)
+	exec(t, h.raw, `INSERT INTO projects (id, number, organization_id, name, created_at) VALUES ($1, 77, $2, 'Theirs', 0)`,
+		projectID, organizationID)
+	return organizationID, projectID
+}
+
+func testAccount(t *testing.T, open OpenFunc) {
+	for name, test := range map[string]func(*testing.T, OpenFunc){
+		"setup makes one of each":            testSetup,
+		"setup runs once":                    testSetupTwice,
+		"of many setups at once one wins":    testSetupConcurrently,
+		"a setup that fails leaves nothing":  testSetupFails,
+		"a project is found by its own only": testFindProject,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, open)
+		})
+	}
+}
+
+func testSetup(t *testing.T, open OpenFunc) {
+	h := newLivedIn(t, open)
+	s := h.setup
+	if s.Project.Number != 1 || s.Email != "owner@shop.example" {
+		t.Errorf("got project %d and email %s", s.Project.Number, s.Email)
+	}
+	for kind, secret := range map[credential.Kind]string{
+		credential.Browser: s.BrowserToken, credential.Server: s.ServerKey, credential.Legacy: s.LegacyKey,
+		credential.Project: s.ProjectKey, credential.CI: s.CIToken, credential.Access: s.AccessToken,
+	} {
+		c, err := h.credentials.Authenticate(t.Context(), secret)
+		if err != nil || c.Kind != kind || c.OrganizationID != s.OrganizationID || c.Number < 1 || c.Number > 6 {
+			t.Errorf("%s: got %+v, %v", kind, c, err)
+		}
+		access := kind == credential.Access
+		if access && (c.UserID != s.UserID || c.Role != account.RoleOwner || c.Project != 0 || c.ProjectID != "") {
+			t.Errorf("access token: got %+v", c)
+		}
+		if !access && (c.UserID != "" || c.Role != "" || c.Project != 1 || c.ProjectID != s.Project.ID) {
+			t.Errorf("%s: got %+v", kind, c)
+		}
+	}
+	var hash string
+	err := h.raw.QueryRowContext(t.Context(), "SELECT password_hash FROM users WHERE email = $1", s.Email).Scan(&hash)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ok, err := account.VerifyPassword(s.Password, hash); !ok || err != nil {
+		t.Errorf("the password does not belong to its hash: %v", err)
+	}
+}
+
+func testSetupTwice(t *testing.T, open OpenFunc) {
+	h := newLivedIn(t, open)
+	if _, err := h.accounts.Setup(t.Context(), setupParams); !errors.Is(err, account.ErrExists) {
+		t.Errorf("got %v, want ErrExists", err)
+	}
+	for table, want := range map[string]int{"organizations": 1, "users": 1, "memberships": 1, "projects": 1, "credentials": 6} {
+		if n := count(t, h.raw, "SELECT COUNT(*) FROM "+table); n != want {
+			t.Errorf("%d %s, want %d", n, table, want)
+		}
+	}
+}
+
+func testSetupConcurrently(t *testing.T, open OpenFunc) {
+	h := newHouse(t, open)
+	const setups = 4
+	var wg sync.WaitGroup
+	results := make(chan error, setups)
+	for range setups {
+		wg.Go(func() {
+			_, err := h.accounts.Setup(t.Context(), setupParams)
+			results <- err
+		})
+	}
+	wg.Wait()
+	close(results)
+	won := 0
+	for err := range results {
+		if err == nil {
+			won++
+		} else if !errors.Is(err, account.ErrExists) {
+			t.Errorf("a loser got %v, want ErrExists", err)
+		}
+	}
+	if won != 1 || count(t, h.raw, "SELECT COUNT(*) FROM credentials") != 6 {
+		t.Errorf("%d setups won, want 1", won)
+	}
+}
+
+func testSetupFails(t *testing.T, open OpenFunc) {
+	h := newHouse(t, open)
+	now := h.now
+	organization := account.Organization{ID: "0196a1b2-c3d4-7e5f-8a6b-000000000001", Name: "o", CreatedAt: now}
+	project := account.Project{ID: "0196a1b2-c3d4-7e5f-8a6b-000000000002", Name: "p", OrganizationID: organization.ID}
+	owner := account.User{
+		ID: "0196a1b2-c3d4-7e5f-8a6b-000000000003", Email: "a@b", PasswordHash: "$argon2id$x", CreatedAt: now,
+	}
+	d, _, err := credential.NewDraft(credential.CreateParams{
+		Kind: credential.Server, Name: "n", OrganizationID: organization.ID, ProjectID: project.ID,
+	}, now, rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The last row repeats the secret of the one before.
+	_, err = h.store.CreateSetup(t.Context(), account.SetupRecord{
+		Organization: organization, Owner: owner, Project: project, Credentials: []credential.Draft{d, d},
+	})
+	if !errors.Is(err, credential.ErrTaken) {
+		t.Fatalf("got %v, want ErrTaken", err)
+	}
+	for _, table := range []string{"organizations", "users", "memberships", "projects", "credentials"} {
+		if n := count(t, h.raw, "SELECT COUNT(*) FROM "+table); n != 0 {
+			t.Errorf("%d %s left behind", n, table)
+		}
+	}
+	r, err := h.accounts.Setup(t.Context(), setupParams)
+	if err != nil || r.Project.Number != 1 {
+		t.Errorf("the setup after it: project %d, %v", r.Project.Number, err)
+	}
+}
+
+func testFindProject(t *testing.T, open OpenFunc) {
+	h := newLivedIn(t, open)
+	otherOrganization, otherProject := h.addOrganization(t)
+	got, err := h.accounts.FindProject(t.Context(), h.setup.OrganizationID, h.setup.Project.ID)
+	want := account.Project{ID: h.setup.Project.ID, Number: 1, Name: "Web", OrganizationID: h.setup.OrganizationID}
+	if err != nil || got != want {
+		t.Errorf("got %+v, %v, want %+v", got, err, want)
+	}
+	if got, err := h.accounts.FindProject(t.Context(), otherOrganization, otherProject); err != nil || got.Number != 77 {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	var first error
+	for name, projectID := range map[string]string{
+		"another organization's": otherProject,
+		"nobody's":               "0196a1b2-c3d4-7e5f-8a6b-0123456789ad",
+		"upper case":             strings.ToUpper(h.setup.Project.ID),
+		"empty":                  "",
+		"NUL":                    "\x00",
+		"NUL inside":             h.setup.Project.ID[:35] + "\x00",
+		"not UTF-8":              "\xff" + h.setup.Project.ID[1:],
+		"white space":            h.setup.Project.ID + " ",
+	} {
+		_, err := h.accounts.FindProject(t.Context(), h.setup.OrganizationID, projectID)
+		if fault.CodeOf(err) != api.CodeNotFound {
+			t.Errorf("%s: got %v, want not_found", name, err)
+			continue
+		}
+		if first == nil {
+			first = err
+		}
+		if err.Error() != first.Error() {
+			t.Errorf("%s: %q can be told from %q", name, err, first)
+		}
+	}
+}
