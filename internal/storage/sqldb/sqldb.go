@@ -65,10 +65,7 @@ type DB struct {
 // one whose creation was cut short. ErrExists: there is a store already;
 // nothing was changed.
 func Create(ctx context.Context, o Options, identity [16]byte) (*DB, error) {
-	return start(ctx, o, func(d *DB) error {
-		if err := d.dialect.prepare(); err != nil {
-			return err
-		}
+	return start(ctx, o, dialect.prepare, func(d *DB) error {
 		if err := d.migrateAll(ctx); err != nil {
 			return err
 		}
@@ -80,10 +77,7 @@ func Create(ctx context.Context, o Options, identity [16]byte) (*DB, error) {
 // creates one: ErrMissing says there is none, ErrNewer and ErrChanged that
 // this program must not touch it.
 func Open(ctx context.Context, o Options) (*DB, error) {
-	return start(ctx, o, func(d *DB) error {
-		if err := d.dialect.present(); err != nil {
-			return err
-		}
+	return start(ctx, o, dialect.present, func(d *DB) error {
 		migrated, err := d.migrated(ctx)
 		if err != nil {
 			return err
@@ -95,11 +89,15 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	})
 }
 
-// start connects, lets prepare make or check the tables, and reads the
-// identity; when anything fails the connections are closed again.
-func start(ctx context.Context, o Options, prepare func(*DB) error) (*DB, error) {
+// start runs before, connects, checks the connections' settings, lets tables
+// make or migrate what it must, and reads the identity. When anything fails
+// the connections are closed again.
+func start(ctx context.Context, o Options, before func(dialect) error, tables func(*DB) error) (*DB, error) {
 	dialect, err := dialectOf(o)
 	if err != nil {
+		return nil, err
+	}
+	if err := before(dialect); err != nil {
 		return nil, err
 	}
 	d := &DB{dialect: dialect, clock: o.Clock}
@@ -109,17 +107,17 @@ func start(ctx context.Context, o Options, prepare func(*DB) error) (*DB, error)
 	if d.writer, d.reader, err = dialect.connect(); err != nil {
 		return nil, err
 	}
-	if err := d.begin(ctx, prepare); err != nil {
+	if err := d.begin(ctx, tables); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
 	return d, nil
 }
 
-func (d *DB) begin(ctx context.Context, prepare func(*DB) error) error {
-	if err := prepare(d); err != nil {
+func (d *DB) begin(ctx context.Context, tables func(*DB) error) error {
+	if err := d.dialect.check(ctx, d.writer); err != nil {
 		return err
 	}
-	if err := d.dialect.check(ctx, d.writer); err != nil {
+	if err := tables(d); err != nil {
 		return err
 	}
 	return d.readMeta(ctx)

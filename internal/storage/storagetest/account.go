@@ -13,6 +13,7 @@ import (
 	"github.com/actionpulse/actionpulse/internal/account"
 	"github.com/actionpulse/actionpulse/internal/credential"
 	"github.com/actionpulse/actionpulse/internal/fault"
+	"github.com/actionpulse/actionpulse/internal/id"
 	"github.com/actionpulse/actionpulse/internal/storage/sqlstore"
 )
 
@@ -102,6 +103,11 @@ func testSetup(t *testing.T, open OpenFunc) {
 			t.Errorf("%s: got %+v", kind, c)
 		}
 	}
+	for name, want := range map[string]int{"project": 1, "credential": 6} {
+		if n := count(t, h.raw, "SELECT value FROM counters WHERE name = $1", name); n != want {
+			t.Errorf("the %s counter is at %d, want %d", name, n, want)
+		}
+	}
 	var hash string
 	err := h.raw.QueryRowContext(t.Context(), "SELECT password_hash FROM users WHERE email = $1", s.Email).Scan(&hash)
 	if err != nil {
@@ -124,17 +130,49 @@ func testSetupTwice(t *testing.T, open OpenFunc) {
 	}
 }
 
+// setupRecord makes what a setup stores, with one credential for each kind of
+// key named.
+func (h *house) setupRecord(t *testing.T, kinds ...credential.Kind) account.SetupRecord {
+	t.Helper()
+	newID := func() string {
+		ref, err := id.New(h.now, rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ref
+	}
+	r := account.SetupRecord{
+		Organization: account.Organization{ID: newID(), Name: "o", CreatedAt: h.now},
+		Owner:        account.User{ID: newID(), Email: "a@b", PasswordHash: "$argon2id$x", CreatedAt: h.now},
+	}
+	r.Project = account.Project{ID: newID(), Name: "p", OrganizationID: r.Organization.ID}
+	for _, kind := range kinds {
+		d, _, err := credential.NewDraft(credential.CreateParams{
+			Kind: kind, Name: "n", OrganizationID: r.Organization.ID, ProjectID: r.Project.ID,
+		}, h.now, rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Credentials = append(r.Credentials, d)
+	}
+	return r
+}
+
 func testSetupConcurrently(t *testing.T, open OpenFunc) {
 	h := newHouse(t, open)
-	const setups = 4
+	const setups = 8
 	var wg sync.WaitGroup
+	begin := make(chan struct{})
 	results := make(chan error, setups)
 	for range setups {
+		r := h.setupRecord(t, credential.Server)
 		wg.Go(func() {
-			_, err := h.accounts.Setup(t.Context(), setupParams)
+			<-begin
+			_, err := h.store.CreateSetup(t.Context(), r)
 			results <- err
 		})
 	}
+	close(begin)
 	wg.Wait()
 	close(results)
 	won := 0
@@ -145,30 +183,16 @@ func testSetupConcurrently(t *testing.T, open OpenFunc) {
 			t.Errorf("a loser got %v, want ErrExists", err)
 		}
 	}
-	if won != 1 || count(t, h.raw, "SELECT COUNT(*) FROM credentials") != 6 {
-		t.Errorf("%d setups won, want 1", won)
+	if n := count(t, h.raw, "SELECT COUNT(*) FROM organizations"); won != 1 || n != 1 {
+		t.Errorf("%d setups won and left %d organizations, want 1", won, n)
 	}
 }
 
 func testSetupFails(t *testing.T, open OpenFunc) {
 	h := newHouse(t, open)
-	now := h.now
-	organization := account.Organization{ID: "0196a1b2-c3d4-7e5f-8a6b-000000000001", Name: "o", CreatedAt: now}
-	project := account.Project{ID: "0196a1b2-c3d4-7e5f-8a6b-000000000002", Name: "p", OrganizationID: organization.ID}
-	owner := account.User{
-		ID: "0196a1b2-c3d4-7e5f-8a6b-000000000003", Email: "a@b", PasswordHash: "$argon2id$x", CreatedAt: now,
-	}
-	d, _, err := credential.NewDraft(credential.CreateParams{
-		Kind: credential.Server, Name: "n", OrganizationID: organization.ID, ProjectID: project.ID,
-	}, now, rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	// The last row repeats the secret of the one before.
-	_, err = h.store.CreateSetup(t.Context(), account.SetupRecord{
-		Organization: organization, Owner: owner, Project: project, Credentials: []credential.Draft{d, d},
-	})
-	if !errors.Is(err, credential.ErrTaken) {
+	r := h.setupRecord(t, credential.Server)
+	r.Credentials = append(r.Credentials, r.Credentials[0]) // the last row repeats the secret
+	if _, err := h.store.CreateSetup(t.Context(), r); !errors.Is(err, credential.ErrTaken) {
 		t.Fatalf("got %v, want ErrTaken", err)
 	}
 	for _, table := range []string{"organizations", "users", "memberships", "projects", "credentials"} {
@@ -176,9 +200,9 @@ func testSetupFails(t *testing.T, open OpenFunc) {
 			t.Errorf("%d %s left behind", n, table)
 		}
 	}
-	r, err := h.accounts.Setup(t.Context(), setupParams)
-	if err != nil || r.Project.Number != 1 {
-		t.Errorf("the setup after it: project %d, %v", r.Project.Number, err)
+	s, err := h.accounts.Setup(t.Context(), setupParams)
+	if err != nil || s.Project.Number != 1 {
+		t.Errorf("the setup after it: project %d, %v", s.Project.Number, err)
 	}
 }
 

@@ -111,11 +111,18 @@ func testOtherConstraints(t *testing.T, h *house, anID string) {
 		row{"organization_id": h.setup.OrganizationID, "user_id": h.setup.UserID, "role": "root", "created_at": 0})
 }
 
+// mustRefuseRow tries to insert a row, in a transaction that is undone.
 func mustRefuseRow(t *testing.T, h *house, name, table string, bad row) {
 	t.Helper()
+	tx, err := h.raw.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	query, args := bad.insert(table)
-	if _, err := h.raw.ExecContext(t.Context(), query, args...); err == nil {
+	if _, err := tx.ExecContext(t.Context(), query, args...); err == nil {
 		t.Errorf("%s: %s took it", name, table)
-		h.raw.ExecContext(t.Context(), "DELETE FROM "+table+" WHERE id = $1", bad["id"]) //nolint:errcheck // the test has failed
+	}
+	if err := tx.Rollback(); err != nil {
+		t.Fatal(err)
 	}
 }
