@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"time"
@@ -12,9 +13,6 @@ import (
 const (
 	lingerTime  = 2 * time.Second
 	lingerBytes = 8 << 20
-	// drainedByServer is how much net/http itself throws away so that the
-	// connection can be used again.
-	drainedByServer = 256 << 10
 )
 
 // beginLinger prepares for an answer before the body's end. It reports
@@ -30,13 +28,15 @@ func (s *service) beginLinger(x *exchange) bool {
 		s.Log.Debug("cannot answer before the body's end", "request_id", x.requestID, "err", err)
 		return false
 	}
-	if x.r.ContentLength > lingerBytes {
+	if x.r.ContentLength < 0 || x.r.ContentLength > lingerBytes {
 		x.w.Header()["Connection"] = []string{"close"}
 	}
-	return x.r.ContentLength < 0 || x.r.ContentLength > drainedByServer
+	return true
 }
 
-// linger sends the answer off and throws away what the client still sends.
+// linger sends the answer off and throws away what the client still sends. If
+// that does not end in time the connection is cut: what is left of the body
+// must not be taken for the next request.
 func (s *service) linger(x *exchange) {
 	rc := http.NewResponseController(x.w)
 	err := rc.Flush()
@@ -46,7 +46,8 @@ func (s *service) linger(x *exchange) {
 	if err == nil {
 		_, err = io.CopyN(io.Discard, x.r.Body, lingerBytes)
 	}
-	if err != nil {
+	if !errors.Is(err, io.EOF) {
 		s.Log.Debug("refused body not read to its end", "request_id", x.requestID, "err", err)
+		panic(http.ErrAbortHandler)
 	}
 }
