@@ -50,7 +50,8 @@ func VerifyPassword(password, phc string) (bool, error) {
 	var memory, passes uint32
 	var lanes uint8
 	_, err := fmt.Sscanf(parts[3], "m=%d,t=%d,p=%d", &memory, &passes, &lanes)
-	if err != nil || memory > argonMemoryLimit || passes < 1 || passes > argonPassesLimit || lanes < 1 {
+	exact := fmt.Sprintf("m=%d,t=%d,p=%d", memory, passes, lanes) == parts[3]
+	if err != nil || !exact || memory > argonMemoryLimit || passes < 1 || passes > argonPassesLimit || lanes < 1 {
 		return false, errPasswordHash
 	}
 	salt, saltErr := base64.RawStdEncoding.DecodeString(parts[4])

@@ -69,6 +69,8 @@ func (s *Service) Setup(ctx context.Context, p SetupParams) (SetupResult, error)
 	return result, nil
 }
 
+// validate checks what the operator may get wrong and writes the email in lower
+// case.
 func (p *SetupParams) validate() error {
 	if err := credential.ValidateName("organization", p.Organization); err != nil {
 		return err
@@ -76,13 +78,13 @@ func (p *SetupParams) validate() error {
 	if err := credential.ValidateName("project", p.Project); err != nil {
 		return err
 	}
-	p.Email = strings.ToLower(p.Email)
 	name, host, found := strings.Cut(p.Email, "@")
 	bad := func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) }
 	if !found || name == "" || host == "" || strings.Contains(host, "@") || len(p.Email) > emailLimit ||
 		!utf8.ValidString(p.Email) || strings.ContainsFunc(p.Email, bad) {
 		return fault.Field("email", "an email address has the form name@host")
 	}
+	p.Email = strings.ToLower(p.Email)
 	return nil
 }
 

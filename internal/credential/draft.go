@@ -184,20 +184,26 @@ func parseOrigins(origins []string) ([]string, error) {
 	return out, nil
 }
 
+// hostCharacters are those of a host in lower case, its xn-- form where it is
+// not ASCII, of an address and of a port.
+const hostCharacters = "abcdefghijklmnopqrstuvwxyz0123456789-._:[]"
+
+func notInHost(r rune) bool { return !strings.ContainsRune(hostCharacters, r) }
+
 func parseOrigin(origin string) (string, bool) {
 	u, err := url.Parse(origin)
-	if err != nil || len(origin) > originLimit || u.Hostname() == "" || u.Opaque != "" || u.User != nil ||
-		(u.Path != "" && u.Path != "/") || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || strings.Contains(origin, "#") {
+	if err != nil || len(origin) > originLimit || u.Scheme == "" || u.Hostname() == "" {
 		return "", false
 	}
 	host := strings.ToLower(u.Host)
-	if strings.ContainsFunc(host, func(r rune) bool { return r > unicode.MaxASCII }) {
-		return "", false // browsers send the xn-- form
+	// Nothing may follow or surround scheme and host but one final slash.
+	if strings.TrimSuffix(strings.ToLower(origin), "/") != u.Scheme+"://"+host || strings.ContainsFunc(host, notInHost) {
+		return "", false
 	}
-	switch {
-	case u.Scheme == "https":
+	switch u.Scheme {
+	case "https":
 		host = strings.TrimSuffix(host, ":443")
-	case u.Scheme == "http":
+	case "http":
 		host = strings.TrimSuffix(host, ":80")
 	}
 	return u.Scheme + "://" + strings.TrimSuffix(host, ":"), true
