@@ -44,7 +44,7 @@ type sendCommand struct {
 
 	Historical  bool `name:"historical" env:"-" help:"Keep times of any age. Needs a server or legacy key."`
 	BatchSize   int  `name:"batch-size" env:"-" default:"500" placeholder:"N" help:"Items in a request, 1 to 1000."`
-	MaxAttempts int  `name:"max-attempts" env:"-" default:"10" placeholder:"N" help:"How often a request is made before send gives up."`
+	MaxAttempts int  `name:"max-attempts" env:"-" default:"10" placeholder:"N" help:"How often a request is made, within 15 minutes, before send gives up."`
 	JSON        bool `name:"json" env:"-" help:"Print the summary as JSON."`
 	Quiet       bool `name:"quiet" short:"q" env:"-" help:"Show no progress; rejected items and the summary are still printed."`
 }
