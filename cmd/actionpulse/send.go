@@ -65,19 +65,16 @@ Exit codes: 0 all accepted, 1 failure, 2 wrong usage, 3 some items rejected,
 
 // sendIO is where send reads and writes.
 type sendIO struct {
-	stdin          io.Reader
-	stdout, stderr io.Writer
+	streams
 	// terminal says that stderr shows a progress bar.
 	terminal bool
 }
 
 // Run sends the files until they end or ctx is done; then the request in
 // flight is finished first. The error carries its exit code.
-func (c *sendCommand) Run(ctx context.Context) error {
-	return c.run(ctx, sendIO{
-		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
-		terminal: isatty.IsTerminal(os.Stderr.Fd()),
-	})
+func (c *sendCommand) Run(ctx context.Context, std streams) error {
+	stderr, isFile := std.stderr.(*os.File)
+	return c.run(ctx, sendIO{std, isFile && isatty.IsTerminal(stderr.Fd())})
 }
 
 func (c *sendCommand) run(ctx context.Context, std sendIO) error {

@@ -106,7 +106,7 @@ func send(ctx context.Context, t *testing.T, stdin string, args ...string) sent 
 		t.Fatal(err)
 	}
 	var stdout, stderr bytes.Buffer
-	err = cli.Send.run(ctx, sendIO{stdin: strings.NewReader(stdin), stdout: &stdout, stderr: &stderr})
+	err = cli.Send.run(ctx, sendIO{streams: streams{strings.NewReader(stdin), &stdout, &stderr}})
 	s := sent{code: exitCode(err), stdout: stdout.String(), stderr: stderr.String()}
 	if err != nil {
 		s.message = err.Error()
@@ -276,7 +276,7 @@ func TestSendProgress(t *testing.T) {
 		Files: []string{writeSendFile(t, "a.csv", "event,user_id\n"+strings.Repeat("a,u\n", 9)+"a,\n")},
 		URL:   url, Key: testKey, Timezone: "UTC", BatchSize: 1, MaxAttempts: 1,
 	}
-	err := c.run(t.Context(), sendIO{stdout: &stdout, stderr: &stderr, terminal: true})
+	err := c.run(t.Context(), sendIO{streams{strings.NewReader(""), &stdout, &stderr}, true})
 	if exitCode(err) != exitRejected || !strings.Contains(stderr.String(), "sent 1") || !strings.Contains(stderr.String(), "rejected ") {
 		t.Errorf("%v\n%q\n%s", err, stderr.String(), stdout.String())
 	}

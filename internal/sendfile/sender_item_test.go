@@ -41,14 +41,17 @@ func TestSendKeepsToLimits(t *testing.T) {
 	server := newTrackServer(t)
 	var text strings.Builder
 	text.WriteString("event,user_id,page\n")
-	for i := range 100 {
+	for i := range 40 {
 		fmt.Fprintf(&text, "view,user-%d,%s\nview,large,%s\n", i, strings.Repeat("y", 60_000), strings.Repeat("z", 70_000))
 	}
 	got, err := (&run{url: server.URL}).send(t, file("a.csv", text.String()))
-	if err != nil || got.Sent != 100 || got.Rejected != 100 || got.Requests != 6 || len(got.Reasons) != 1 || got.Reasons[0].Count != 100 {
+	if err != nil || got.Sent != 40 || got.Rejected != 40 || len(got.Reasons) != 1 || got.Reasons[0].Count != 40 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	expectUsers(t, server.users(), 100)
+	if got.Requests < 3 || len(server.bodies) != got.Requests {
+		t.Errorf("%d requests, of which %d were not too large", got.Requests, len(server.bodies))
+	}
+	expectUsers(t, server.users(), 40)
 }
 
 func TestSendReportsRejections(t *testing.T) {
