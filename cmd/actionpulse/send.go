@@ -28,7 +28,7 @@ const requestTimeout = time.Minute
 type sendCommand struct {
 	Files []string `arg:"" name:"file" help:"CSV with a header, or one JSON item a line; gzip is recognised. - reads standard input."`
 
-	URL string `name:"url" env:"ACTIONPULSE_URL" default:"http://127.0.0.1:8080" placeholder:"URL" help:"Address of the server."`
+	URL string `name:"url" env:"ACTIONPULSE_URL" default:"http://127.0.0.1:8080" placeholder:"URL" help:"Address of the server. Default: http://127.0.0.1:8080."`
 	Key string `name:"key" env:"ACTIONPULSE_KEY" placeholder:"KEY" help:"Ingest key: a server or legacy key, or a browser token. Better in the environment, where other users do not see it."`
 
 	Event     string `name:"event" env:"-" placeholder:"COLUMN" help:"CSV column of the event's name. Default: event."`
@@ -38,13 +38,13 @@ type sendCommand struct {
 	Session   string `name:"session" env:"-" placeholder:"COLUMN" help:"CSV column of the session id. Default: session_id, if there is one."`
 	TS        string `name:"ts" env:"-" placeholder:"COLUMN" help:"CSV column of the time: RFC 3339, 2024-03-13 10:21:14, or milliseconds since 1970. Default: ts, if there is one."`
 	ID        string `name:"id" env:"-" placeholder:"COLUMN" help:"CSV column of the event id, a UUID. Default: event_id, if there is one; else ids are derived from the content."`
-	Timezone  string `name:"timezone" env:"-" default:"UTC" placeholder:"ZONE" help:"IANA time zone of times without an offset."`
+	Timezone  string `name:"timezone" env:"-" default:"UTC" placeholder:"ZONE" help:"IANA time zone of times without an offset. Default: UTC."`
 	Format    string `name:"format" env:"-" enum:"auto,csv,jsonl" default:"auto" help:"Form of the input: auto, csv or jsonl."`
 	IDSeed    string `name:"id-seed" env:"-" placeholder:"TEXT" help:"Makes the derived ids others, to send the same lines as other events."`
 
 	Historical  bool `name:"historical" env:"-" help:"Keep times of any age. Needs a server or legacy key."`
-	BatchSize   int  `name:"batch-size" env:"-" default:"500" placeholder:"N" help:"Items in a request, 1 to 1000."`
-	MaxAttempts int  `name:"max-attempts" env:"-" default:"10" placeholder:"N" help:"How often a request is made, within 15 minutes, before send gives up."`
+	BatchSize   int  `name:"batch-size" env:"-" default:"500" placeholder:"N" help:"Items in a request, 1 to 1000. Default: 500."`
+	MaxAttempts int  `name:"max-attempts" env:"-" default:"10" placeholder:"N" help:"How often a request is made, within 15 minutes, before send gives up. Default: 10."`
 	JSON        bool `name:"json" env:"-" help:"Print the summary as JSON."`
 	Quiet       bool `name:"quiet" short:"q" env:"-" help:"Show no progress; rejected items and the summary are still printed."`
 }
@@ -189,7 +189,7 @@ func (c *sendCommand) print(w io.Writer, s sendfile.Summary, result error) error
 }
 
 // resume says how to go on after a run that ended early.
-const resume = "run the same command again within 48 hours to go on: what was sent already is not counted twice"
+const resume = "run the same command again within 48 hours to go on: what was sent already is not stored twice"
 
 func sendExit(s sendfile.Summary, ended error) error {
 	gaveUp, isRetry := errors.AsType[*retry.Error](ended)
