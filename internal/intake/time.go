@@ -2,6 +2,7 @@ package intake
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -30,7 +31,8 @@ func (p *parser) parseTime(value jsontext.Value) (int64, bool) {
 // letters that RFC 3339 allows.
 func parseRFC3339(text string) (int64, bool) {
 	const dateSize = len("2006-01-02")
-	if len(text) <= dateSize || len(text) > len("2006-01-02T15:04:05.000000000000+00:00") {
+	const longest = len("2006-01-02T15:04:05.000000000000+00:00")
+	if len(text) <= dateSize || len(text) > longest || strings.Contains(text, ",") {
 		return 0, false
 	}
 	b := []byte(text)

@@ -72,3 +72,13 @@ func (m mark) Close() error {
 	}
 	return nil
 }
+
+// Acknowledged returns the last position that was acknowledged, as far as the
+// mark says.
+func Acknowledged(o Options) (uint64, error) {
+	m, last, err := openMark(o.Mark)
+	if err != nil {
+		return 0, err
+	}
+	return last, m.Close()
+}

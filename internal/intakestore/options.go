@@ -100,3 +100,6 @@ func (l logger) Fatalf(format string, args ...any) {
 	l.fatal(fmt.Errorf("intake store: "+format, args...))
 	panic("intake store: a fatal error was survived")
 }
+
+// EngineFormat names the format of the engine's files.
+func EngineFormat() string { return fmt.Sprintf("pebble %d", format) }

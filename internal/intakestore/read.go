@@ -29,9 +29,10 @@ func (s *Store) First() (uint64, error) {
 }
 
 // Records returns the records from a position on that are known to be on
-// disk, in order, until they hold at least maxItems items. It returns none if
-// there are none yet, and an error that wraps ErrGap if the position is not
-// the beginning of a record although later ones are there.
+// disk, in order, until they hold at least maxItems items. If the position
+// lies within a record, the first one returned is the rest of it. It returns
+// none if there are none yet, and an error that wraps ErrGap if something is
+// missing.
 func (s *Store) Records(from uint64, maxItems int) ([]record.Record, error) {
 	durable := s.durable.Load()
 	if from > durable {
@@ -46,23 +47,23 @@ func (s *Store) Records(from uint64, maxItems int) ([]record.Record, error) {
 	return out, err
 }
 
-// scanRecords calls fn for every record that begins in from … through until it
-// returns false.
+// scanRecords calls fn for the items from … through, record by record, until
+// it returns false.
 func scanRecords(db pebble.Reader, from, through uint64, fn func(record.Record) (bool, error)) error {
-	it, err := db.NewIter(&pebble.IterOptions{LowerBound: recordKey(from), UpperBound: recordKey(through + 1)})
+	it, err := db.NewIter(&pebble.IterOptions{LowerBound: []byte{prefixRecord}, UpperBound: recordKey(through + 1)})
 	if err != nil {
 		return fmt.Errorf("read records: %w", err)
 	}
 	next, more := from, true
-	for valid := it.First(); valid && more; valid = it.Next() {
-		position := binary.BigEndian.Uint64(it.Key()[1:])
-		if position != next {
-			return joinClose(fmt.Errorf("%w: expected position %d, found %d", ErrGap, next, position), it)
-		}
-		r, err := record.Decode(position, it.Value())
+	for valid := it.SeekLT(recordKey(from + 1)); valid && more; valid = it.Next() {
+		r, err := record.Decode(binary.BigEndian.Uint64(it.Key()[1:]), it.Value())
 		if err != nil {
 			return joinClose(err, it)
 		}
+		if r.Position > next || r.Last() < next {
+			return joinClose(fmt.Errorf("%w: expected position %d, found %d to %d", ErrGap, next, r.Position, r.Last()), it)
+		}
+		r.Items, r.Position = r.Items[next-r.Position:], next
 		next = r.Last() + 1
 		if more, err = fn(r); err != nil {
 			return joinClose(err, it)
@@ -77,7 +78,7 @@ func scanRecords(db pebble.Reader, from, through uint64, fn func(record.Record) 
 	return nil
 }
 
-// Trim forgets the records up to a position, which must be the last of a
+// Trim forgets the records up to a position, which must be the last one of a
 // record that the event store holds for good. It need not be durable: a record
 // that comes back is skipped by its position.
 func (s *Store) Trim(through uint64) error {

@@ -1,0 +1,120 @@
+package app
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/actionpulse/actionpulse/internal/account"
+	"github.com/actionpulse/actionpulse/internal/config"
+	"github.com/actionpulse/actionpulse/internal/eventstore"
+	"github.com/actionpulse/actionpulse/internal/intakestore"
+	"github.com/actionpulse/actionpulse/internal/storage/sqldb"
+	"github.com/actionpulse/actionpulse/internal/storage/sqlstore"
+)
+
+// InitParams say what to make.
+type InitParams struct {
+	// Data is the folder, which must be absent or empty but for a settings
+	// file.
+	Data string
+	// Database is a PostgreSQL address, or empty for SQLite in the folder.
+	Database config.DatabaseURL
+	Setup    account.SetupParams
+	Log      *slog.Logger
+}
+
+// Init makes a data folder with its first accounts and credentials. The file
+// FORMAT is written last: a folder without it is not used. Errors wrap
+// ErrRefused if the folder is not free.
+func Init(ctx context.Context, p InitParams) (account.SetupResult, error) {
+	f := folder(p.Data)
+	if err := f.claimEmpty(); err != nil {
+		return account.SetupResult{}, err
+	}
+	lock, err := f.lock()
+	if err != nil {
+		return account.SetupResult{}, err
+	}
+	result, err := f.create(ctx, p)
+	return result, errors.Join(err, lock.Unlock())
+}
+
+// claimEmpty makes the folder, or makes sure that there is nothing in it.
+func (f folder) claimEmpty() error {
+	if err := os.MkdirAll(string(f), 0o700); err != nil {
+		return fmt.Errorf("make the data folder: %w", err)
+	}
+	entries, err := os.ReadDir(string(f))
+	if err != nil {
+		return fmt.Errorf("read the data folder: %w", err)
+	}
+	for _, e := range entries {
+		switch e.Name() {
+		case settings:
+		case formatFile:
+			return refuse("%s is initialised already", string(f))
+		default:
+			return refuse("%s is not empty: it holds %s", string(f), e.Name())
+		}
+	}
+	return os.Chmod(string(f), 0o700)
+}
+
+func (f folder) create(ctx context.Context, p InitParams) (account.SetupResult, error) {
+	var identity [16]byte
+	if _, err := rand.Read(identity[:]); err != nil {
+		return account.SetupResult{}, fmt.Errorf("make a store identity: %w", err)
+	}
+	result, err := f.createAccounts(ctx, p, identity)
+	if err != nil {
+		return result, err
+	}
+	if err := os.Mkdir(f.path(eventsDir), 0o700); err != nil {
+		return result, fmt.Errorf("make the event store's folder: %w", err)
+	}
+	if err := eventstore.Create(ctx, f.path(eventsDir, eventsFile), identity); err != nil {
+		return result, err
+	}
+	if err := intakestore.Create(f.intakeOptions(p.Log, nil), identity, intakestore.State{}); err != nil {
+		return result, err
+	}
+	return result, f.writeFormat(format{
+		Version: FormatVersion, Store: hex.EncodeToString(identity[:]), CreatedAt: time.Now().UTC(),
+		Engines: map[string]string{"intake": intakestore.EngineFormat(), "events": eventstore.EngineFormat()},
+	})
+}
+
+func (f folder) createAccounts(ctx context.Context, p InitParams, identity [16]byte) (account.SetupResult, error) {
+	db, err := sqldb.Create(ctx, f.sqlOptions(p.Database), identity)
+	if err != nil {
+		return account.SetupResult{}, err
+	}
+	accounts := account.NewService(account.Params{Store: sqlstore.New(db), Clock: time.Now, Random: rand.Reader})
+	result, err := accounts.Setup(ctx, p.Setup)
+	return result, errors.Join(err, db.Close())
+}
+
+func (f folder) sqlOptions(url config.DatabaseURL) sqldb.Options {
+	if url != "" {
+		return sqldb.Options{URL: string(url), Clock: time.Now}
+	}
+	return sqldb.Options{Path: f.path(sqliteFile), Clock: time.Now}
+}
+
+// intakeOptions names the intake store's places. A nil fatal is for stores
+// that are not written to by a server: the error comes back by itself then.
+func (f folder) intakeOptions(log *slog.Logger, fatal func(error)) intakestore.Options {
+	if fatal == nil {
+		fatal = func(err error) {
+			log.Error("the intake store failed", "error", err)
+			os.Exit(1)
+		}
+	}
+	return intakestore.Options{Dir: f.path(intakeDir), Mark: f.path(markFile), Log: log, Fatal: fatal}
+}

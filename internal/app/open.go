@@ -1,0 +1,169 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/gofrs/flock"
+
+	"github.com/actionpulse/actionpulse/internal/audit"
+	"github.com/actionpulse/actionpulse/internal/config"
+	"github.com/actionpulse/actionpulse/internal/eventstore"
+	"github.com/actionpulse/actionpulse/internal/intakestore"
+	"github.com/actionpulse/actionpulse/internal/storage/sqldb"
+)
+
+// stores are the open parts of a data folder.
+type stores struct {
+	lock   *flock.Flock
+	sql    *sqldb.DB
+	events *eventstore.Store
+	intake *intakestore.Store
+}
+
+// openParams say how to open a folder.
+type openParams struct {
+	Database   config.DatabaseURL
+	EventStore config.EventStore
+	Log        *slog.Logger
+	Fatal      func(error)
+}
+
+// open locks the folder, opens its parts and refuses those that do not belong
+// together. It never creates a part: an empty intake store beside stored
+// events would take every repeat for a new event.
+func (f folder) open(ctx context.Context, p openParams) (*stores, error) {
+	s, identity, err := f.openBase(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	if s.intake, err = f.openIntake(p, identity); err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	if err := f.checkPositions(ctx, s); err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	return s, nil
+}
+
+// openBase opens everything but the intake store.
+func (f folder) openBase(ctx context.Context, p openParams) (*stores, [16]byte, error) {
+	made, err := f.readFormat()
+	if err != nil {
+		return nil, [16]byte{}, err
+	}
+	identity, err := made.identity()
+	if err != nil {
+		return nil, identity, err
+	}
+	s := &stores{}
+	if s.lock, err = f.lock(); err != nil {
+		return nil, identity, err
+	}
+	if err := f.openSQL(ctx, s, p, identity); err != nil {
+		return nil, identity, errors.Join(err, s.close())
+	}
+	if err := f.openEvents(ctx, s, p, identity); err != nil {
+		return nil, identity, errors.Join(err, s.close())
+	}
+	return s, identity, nil
+}
+
+func (f folder) openSQL(ctx context.Context, s *stores, p openParams, identity [16]byte) (err error) {
+	s.sql, err = sqldb.Open(ctx, f.sqlOptions(p.Database))
+	switch {
+	case errors.Is(err, sqldb.ErrMissing), errors.Is(err, sqldb.ErrNewer), errors.Is(err, sqldb.ErrChanged):
+		return refuse("the accounts: %w", err)
+	case err != nil:
+		return err
+	case s.sql.Identity() != identity:
+		return refuse("the accounts belong to another data folder: restore the database that was backed up with this folder")
+	default:
+		return nil
+	}
+}
+
+func (f folder) openEvents(ctx context.Context, s *stores, p openParams, identity [16]byte) error {
+	events, err := eventstore.Open(ctx, eventstore.Options{
+		Path: f.path(eventsDir, eventsFile), MemoryLimit: int64(p.EventStore.MemoryLimit),
+		Threads: p.EventStore.Threads, Log: p.Log,
+	})
+	if err != nil {
+		return refuse("%s cannot be opened: %w; restore %s from a backup of this folder", eventsDir, err, eventsDir)
+	}
+	s.events = events
+	mark, err := events.Mark(ctx)
+	if err != nil {
+		return err
+	}
+	if mark.Store != identity {
+		return refuse("%s belongs to another data folder: restore the one that was backed up with this folder", eventsDir)
+	}
+	newest, err := s.sql.MaxProjectNumber(ctx)
+	if err != nil {
+		return err
+	}
+	if mark.MaxProject > newest {
+		return refuse("%s holds events of project number %d, which the accounts do not know: the database is older than the events", eventsDir, mark.MaxProject)
+	}
+	return nil
+}
+
+func (f folder) openIntake(p openParams, identity [16]byte) (*intakestore.Store, error) {
+	intake, err := intakestore.Open(f.intakeOptions(p.Log, p.Fatal))
+	if err != nil {
+		return nil, refuse("%s cannot be used: %w; %s", intakeDir, err, f.repairHint())
+	}
+	if intake.Identity() != identity {
+		return nil, errors.Join(refuse("%s belongs to another data folder; %s", intakeDir, f.repairHint()), intake.Close())
+	}
+	return intake, nil
+}
+
+// checkPositions refuses stores of different age: what the one has forgotten
+// as stored, the other must hold.
+func (f folder) checkPositions(ctx context.Context, s *stores) error {
+	mark, err := s.events.Mark(ctx)
+	if err != nil {
+		return err
+	}
+	last := s.intake.State().Last
+	if mark.Position > last {
+		return refuse("%s is older than %s: it ends at position %d, and %d is stored; %s",
+			intakeDir, eventsDir, last, mark.Position, f.repairHint())
+	}
+	first, err := s.intake.First()
+	if err != nil {
+		return err
+	}
+	if first > mark.Position+1 {
+		return refuse("%s is older than %s: positions %d to %d are in neither; restore the %s that was in use last, or give those events up with: actionpulse repair --accept-loss --data %s",
+			eventsDir, intakeDir, mark.Position+1, first-1, eventsDir, string(f))
+	}
+	return nil
+}
+
+func (s *stores) audit() audit.Stores { return audit.Stores{Intake: s.intake, Events: s.events} }
+
+// close closes what is open, the lock last.
+func (s *stores) close() error {
+	var errs []error
+	if s.events != nil {
+		errs = append(errs, s.events.Close())
+	}
+	if s.intake != nil {
+		errs = append(errs, s.intake.Close())
+	}
+	if s.sql != nil {
+		errs = append(errs, s.sql.Close())
+	}
+	if s.lock != nil {
+		errs = append(errs, s.lock.Unlock())
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("close the data folder: %w", err)
+	}
+	return nil
+}

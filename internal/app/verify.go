@@ -1,0 +1,31 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"github.com/actionpulse/actionpulse/internal/audit"
+	"github.com/actionpulse/actionpulse/internal/config"
+)
+
+// VerifyParams say which folder to verify.
+type VerifyParams struct {
+	Config config.Folder
+	Log    *slog.Logger
+}
+
+// Verify compares the stores of a folder. If a server holds the folder, it is
+// asked to do it. Errors wrap ErrRefused if the folder cannot be opened.
+func Verify(ctx context.Context, p VerifyParams) (audit.Report, error) {
+	f := folder(p.Config.Data)
+	s, err := f.open(ctx, openParams{Database: p.Config.Database, Log: p.Log})
+	if errors.Is(err, errLocked) {
+		return f.verifyRunning(ctx)
+	}
+	if err != nil {
+		return audit.Report{}, err
+	}
+	report, err := s.audit().Verify(ctx)
+	return report, errors.Join(err, s.close())
+}

@@ -1,0 +1,259 @@
+// Package audit compares the intake store and the event store and rebuilds the
+// one from the other where that is possible. It never changes a stored event.
+package audit
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/actionpulse/actionpulse/internal/dedup"
+	"github.com/actionpulse/actionpulse/internal/eventstore"
+	"github.com/actionpulse/actionpulse/internal/intakestore"
+	"github.com/actionpulse/actionpulse/internal/record"
+
+	"github.com/google/uuid"
+)
+
+// maxDifferences is how many differences a report spells out.
+const maxDifferences = 20
+
+// Report says whether the stores agree.
+type Report struct {
+	OK bool `json:"ok"`
+	// LastPosition is the position assigned last, StoredPosition the last one
+	// the event store holds; Backlog items lie between them.
+	LastPosition   uint64 `json:"last_position"`
+	StoredPosition uint64 `json:"stored_position"`
+	Backlog        uint64 `json:"backlog"`
+	// Rows are the stored events, Quarantined the items set aside.
+	Rows        int64 `json:"rows"`
+	Quarantined int64 `json:"quarantined"`
+	// Claims are the live claims of the window, ExpectedClaims those that the
+	// rows and the backlog call for.
+	Claims         int64 `json:"claims"`
+	ExpectedClaims int64 `json:"expected_claims"`
+	// Differences are the first ones found, in words.
+	Differences []string `json:"differences"`
+}
+
+func (r *Report) add(format string, args ...any) {
+	if len(r.Differences) < maxDifferences {
+		r.Differences = append(r.Differences, fmt.Sprintf(format, args...))
+	}
+}
+
+// Stores are the two sides.
+type Stores struct {
+	Intake *intakestore.Store
+	Events *eventstore.Store
+}
+
+// view is both stores at moments that overlap: an item that the one side lacks
+// is in the backlog of the other.
+type view struct {
+	intake *intakestore.Snapshot
+	events *eventstore.Snapshot
+	// since is the receipt time from which on claims are alive.
+	since int64
+}
+
+func (s Stores) view(ctx context.Context) (*view, error) {
+	v := &view{}
+	var err error
+	v.intake, err = s.Intake.Snapshot(func() (err error) {
+		v.events, err = s.Events.Snapshot(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, errors.Join(err, v.close())
+	}
+	v.since = v.intake.State.Received - v.intake.State.Window
+	return v, nil
+}
+
+func (v *view) close() error {
+	var err error
+	if v.events != nil {
+		err = v.events.Close()
+	}
+	if v.intake != nil {
+		err = errors.Join(err, v.intake.Close())
+	}
+	return err
+}
+
+// expected calls fn for every claim that the rows and the backlog call for, in
+// order of receipt.
+func (v *view) expected(ctx context.Context, since int64, fn func(record.Identity, dedup.Claim) error) error {
+	err := v.events.Claims(ctx, since, func(id record.Identity, received int64, fingerprint uint32) error {
+		return fn(id, dedup.Claim{Received: received, Fingerprint: fingerprint})
+	})
+	if err != nil {
+		return fmt.Errorf("read claims of rows: %w", err)
+	}
+	return v.intake.Records(v.events.Mark().Position+1, func(r record.Record) error {
+		for _, it := range r.Items {
+			if !it.Claimed || r.Received < since {
+				continue
+			}
+			id := record.Identity{Project: r.Project, KeyKind: r.KeyKind, EventID: it.EventID}
+			if err := fn(id, dedup.Claim{Received: r.Received, Fingerprint: it.Fingerprint}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Verify compares the stores as they are at one moment; they may be in use.
+// Differences are in the report; an error means that the comparison could not
+// be made.
+func (s Stores) Verify(ctx context.Context) (Report, error) {
+	v, err := s.view(ctx)
+	if err != nil {
+		return Report{}, err
+	}
+	report, err := v.verify(ctx)
+	return report, errors.Join(err, v.close())
+}
+
+func (v *view) verify(ctx context.Context) (Report, error) {
+	mark := v.events.Mark()
+	r := Report{
+		LastPosition: v.intake.State.Last, StoredPosition: mark.Position,
+		Rows: mark.Rows, Quarantined: mark.Quarantined, Differences: []string{},
+	}
+	if mark.Position > r.LastPosition {
+		r.add("the event store holds position %d, the intake store assigned only %d", mark.Position, r.LastPosition)
+		return r, nil
+	}
+	r.Backlog = r.LastPosition - mark.Position
+	if err := v.verifyRows(ctx, &r); err != nil {
+		return r, err
+	}
+	if err := v.verifyClaims(ctx, &r); err != nil {
+		return r, err
+	}
+	r.OK = len(r.Differences) == 0
+	return r, nil
+}
+
+// verifyRows checks that there are as many rows as were stored, and that no
+// identity has two rows which the window forbids.
+func (v *view) verifyRows(ctx context.Context, r *Report) error {
+	rows, err := v.events.RowCount(ctx)
+	if err != nil {
+		return fmt.Errorf("count rows: %w", err)
+	}
+	if rows != r.Rows {
+		r.add("the event store has %d rows and counted %d", rows, r.Rows)
+	}
+	repeats, err := v.events.Repeated(ctx, maxDifferences)
+	if err != nil {
+		return fmt.Errorf("look for repeated rows: %w", err)
+	}
+	for _, p := range repeats {
+		r.add("event %s is stored twice within the window: positions %d and %d, %s apart", name(p.Identity),
+			p.First, p.Second, time.Duration(p.SecondReceived-p.FirstReceived)*time.Millisecond)
+	}
+	return nil
+}
+
+// bucketCount is how finely two sets of claims are compared at first; only the
+// buckets that differ are looked at claim by claim.
+const bucketCount = 1 << 16
+
+type bucket struct {
+	count int64
+	sum   uint64
+}
+
+func (v *view) verifyClaims(ctx context.Context, r *Report) error {
+	live, expected := make([]bucket, bucketCount), make([]bucket, bucketCount)
+	if err := v.intake.Claims(v.since, tally(live, &r.Claims)); err != nil {
+		return fmt.Errorf("read claims: %w", err)
+	}
+	if err := v.expected(ctx, v.since, tally(expected, &r.ExpectedClaims)); err != nil {
+		return err
+	}
+	differing := map[uint64]bool{}
+	for i := range live {
+		if live[i] != expected[i] && len(differing) < maxDifferences {
+			differing[uint64(i)] = true
+		}
+	}
+	if len(differing) == 0 {
+		return nil
+	}
+	return v.explain(ctx, r, differing)
+}
+
+func tally(buckets []bucket, total *int64) func(record.Identity, dedup.Claim) error {
+	return func(id record.Identity, c dedup.Claim) error {
+		h := hash(id)
+		b := &buckets[h%bucketCount]
+		b.count++
+		b.sum += mixClaim(h, c)
+		*total++
+		return nil
+	}
+}
+
+type known struct {
+	id    record.Identity
+	claim dedup.Claim
+}
+
+// explain names the claims of some buckets that only one side has.
+func (v *view) explain(ctx context.Context, r *Report, buckets map[uint64]bool) error {
+	balance := map[known]int{}
+	collect := func(by int) func(record.Identity, dedup.Claim) error {
+		return func(id record.Identity, c dedup.Claim) error {
+			if buckets[hash(id)%bucketCount] {
+				balance[known{id, c}] += by
+			}
+			return nil
+		}
+	}
+	if err := v.intake.Claims(v.since, collect(1)); err != nil {
+		return fmt.Errorf("read claims: %w", err)
+	}
+	if err := v.expected(ctx, v.since, collect(-1)); err != nil {
+		return err
+	}
+	for k, n := range balance {
+		at := time.UnixMilli(k.claim.Received).UTC().Format("2006-01-02T15:04:05.000Z")
+		switch {
+		case n > 0:
+			r.add("event %s is claimed since %s, but no stored or waiting event calls for it", name(k.id), at)
+		case n < 0:
+			r.add("event %s, received %s, has no claim", name(k.id), at)
+		}
+	}
+	return nil
+}
+
+func name(id record.Identity) string {
+	return fmt.Sprintf("%s (project %d, %s key)", uuid.UUID(id.EventID), id.Project, id.KeyKind)
+}
+
+func hash(id record.Identity) uint64 {
+	var b [21]byte
+	binary.BigEndian.PutUint32(b[:], id.Project)
+	b[4] = byte(id.KeyKind)
+	copy(b[5:], id.EventID[:])
+	return xxhash.Sum64(b[:])
+}
+
+func mixClaim(h uint64, c dedup.Claim) uint64 {
+	var b [20]byte
+	binary.BigEndian.PutUint64(b[:], h)
+	binary.BigEndian.PutUint64(b[8:], uint64(c.Received))
+	binary.BigEndian.PutUint32(b[16:], c.Fingerprint)
+	return xxhash.Sum64(b[:])
+}
