@@ -30,8 +30,8 @@ type spaceGuard struct {
 	refusal atomic.Pointer[fault.Error]
 	// free is replaced in tests.
 	free func(dir string) (free, total uint64, err error)
-	// changed is told whether writes are refused now.
-	changed func(refusing bool)
+	// seen is told what was found and decided.
+	seen func(free, least int64, refusing bool)
 }
 
 // check looks at the free space once.
@@ -43,17 +43,16 @@ func (g *spaceGuard) check() {
 	}
 	least := max(uint64(g.limits.MinFreeBytes), uint64(g.limits.MinFreePercent/100*float64(total)))
 	refusing := free < least
+	g.seen(int64(free), int64(least), refusing)
 	if refusing == (g.refusal.Load() != nil) {
 		return
 	}
 	if !refusing {
 		g.refusal.Store(nil)
-		g.changed(false)
 		g.log.Info("there is space again; intake goes on", "free_bytes", free)
 		return
 	}
 	g.refusal.Store(fault.New(api.CodeInternal, "The server's disk is nearly full; nothing was accepted").After(spaceRetry))
-	g.changed(true)
 	g.log.Error("the disk is nearly full; intake is refused", "free_bytes", free, "least_bytes", least)
 }
 

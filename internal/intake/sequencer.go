@@ -161,6 +161,7 @@ func (q *sequencer) decide(g *group) error {
 	}
 	now, err := q.clock.now()
 	if err != nil {
+		q.observer.ClockJumped()
 		return err
 	}
 	q.decider.Begin(now, q.window)
@@ -219,7 +220,7 @@ func (q *sequencer) answerAll() {
 			default:
 			}
 		}
-		q.observer.Group(g.items, g.bytes, q.elapsed()-g.began)
+		q.observer.Group(len(g.subs), g.items, q.elapsed()-g.began)
 		for _, s := range g.subs {
 			close(s.done)
 		}

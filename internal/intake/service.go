@@ -37,9 +37,11 @@ type Observer interface {
 	Items(source Source, counts Counts)
 	// Rejected counts one rejected item.
 	Rejected(code api.RejectCode)
-	// Group reports a group commit: items, encoded bytes, and the time from
-	// the first request's turn to the answer.
-	Group(items, bytes int, took time.Duration)
+	// Group reports a group commit: how many requests and items, and the time
+	// from the first request's turn to the answer.
+	Group(requests, items int, took time.Duration)
+	// ClockJumped reports a group refused because the wall clock jumped.
+	ClockJumped()
 }
 
 // Counts are the verdicts of one request.

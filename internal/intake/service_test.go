@@ -61,7 +61,8 @@ type counter struct{ groups, items atomic.Int64 }
 
 func (*counter) Items(intake.Source, intake.Counts) {}
 func (*counter) Rejected(api.RejectCode)            {}
-func (c *counter) Group(items, _ int, _ time.Duration) {
+func (*counter) ClockJumped()                       {}
+func (c *counter) Group(_, items int, _ time.Duration) {
 	c.groups.Add(1)
 	c.items.Add(int64(items))
 }

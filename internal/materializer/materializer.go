@@ -177,14 +177,20 @@ func (m *Materializer) trim() error {
 
 // apply writes records in one transaction. On an error nothing was written.
 func (m *Materializer) apply(ctx context.Context, records []record.Record, quarantine map[uint64]string) error {
-	// The work must not be cut short: ctx only carries values here.
-	mark, err := m.Events.Apply(context.WithoutCancel(ctx), eventstore.ApplyParams{Records: records, Quarantine: quarantine})
-	if err != nil {
-		m.Observer.Failed()
-		return err
+	ctx = context.WithoutCancel(ctx) // a transaction is not cut short
+	mark, err := m.Events.Apply(ctx, eventstore.ApplyParams{Records: records, Quarantine: quarantine})
+	if err == nil {
+		m.mark = mark
+		return nil
 	}
-	m.mark = mark
-	return nil
+	m.Observer.Failed()
+	// The commit may have landed all the same: the store's own mark tells.
+	if mark, markErr := m.Events.Mark(ctx); markErr == nil && mark.Position == records[len(records)-1].Last() {
+		m.Log.Warn("a batch was stored, but not without trouble", "position", mark.Position, "error", err)
+		m.mark = mark
+		return nil
+	}
+	return err
 }
 
 // hopeless says that trying again cannot help: the stores do not belong

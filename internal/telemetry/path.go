@@ -71,13 +71,12 @@ func (i *Intake) ClockJumped() { i.clockJumps.Inc() }
 // Materializer counts what moves from the intake store to the event store.
 // Its methods are safe for concurrent use.
 type Materializer struct {
-	rows           prometheus.Histogram
-	seconds        prometheus.Histogram
-	failures       prometheus.Counter
-	quarantined    prometheus.Counter
-	backlogRecords prometheus.Gauge
-	backlogItems   prometheus.Gauge
-	storedThrough  prometheus.Gauge
+	rows          prometheus.Histogram
+	seconds       prometheus.Histogram
+	failures      prometheus.Counter
+	quarantined   prometheus.Counter
+	backlogItems  prometheus.Gauge
+	storedThrough prometheus.Gauge
 }
 
 func newMaterializer(f factory) *Materializer {
@@ -90,8 +89,6 @@ func newMaterializer(f factory) *Materializer {
 			"Transactions that failed and will be tried again."}),
 		quarantined: f.counter(name{"materializer", "quarantined_total",
 			"Items set aside because they could not be stored."}),
-		backlogRecords: f.gauge(name{"materializer", "backlog_records",
-			"Acknowledged records not yet in the event store."}),
 		backlogItems: f.gauge(name{"materializer", "backlog_items",
 			"Acknowledged items not yet in the event store."}),
 		storedThrough: f.gauge(name{"materializer", "stored_through_seconds",
@@ -112,8 +109,7 @@ func (m *Materializer) Failed() { m.failures.Inc() }
 func (m *Materializer) Quarantined(items int) { m.quarantined.Add(float64(items)) }
 
 // Backlog states how much is waiting to be stored.
-func (m *Materializer) Backlog(records, items int64) {
-	m.backlogRecords.Set(float64(records))
+func (m *Materializer) Backlog(items uint64) {
 	m.backlogItems.Set(float64(items))
 }
 

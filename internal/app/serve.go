@@ -1,0 +1,254 @@
+package app
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/actionpulse/actionpulse/api"
+	"github.com/actionpulse/actionpulse/internal/account"
+	"github.com/actionpulse/actionpulse/internal/config"
+	"github.com/actionpulse/actionpulse/internal/credential"
+	"github.com/actionpulse/actionpulse/internal/fault"
+	"github.com/actionpulse/actionpulse/internal/httpapi"
+	"github.com/actionpulse/actionpulse/internal/intake"
+	"github.com/actionpulse/actionpulse/internal/materializer"
+	"github.com/actionpulse/actionpulse/internal/query"
+	"github.com/actionpulse/actionpulse/internal/quota"
+	"github.com/actionpulse/actionpulse/internal/storage/sqlstore"
+	"github.com/actionpulse/actionpulse/internal/telemetry"
+)
+
+// ServeParams are what a server needs.
+type ServeParams struct {
+	Config config.Config
+	Log    *slog.Logger
+	// Fatal is called when a store can no longer say what is on disk. It must
+	// end the process at once and not return: whatever is unanswered by then
+	// stays unanswered.
+	Fatal func(error)
+	// Listening is called with the address once requests are taken.
+	Listening func(address net.Addr)
+}
+
+// server is a running data folder.
+type server struct {
+	params   ServeParams
+	folder   folder
+	stores   *stores
+	metrics  *telemetry.Metrics
+	space    *spaceGuard
+	intake   *intake.Service
+	draining atomic.Bool
+}
+
+// Serve serves a data folder until ctx is done, then drains: requests under
+// way are answered, what was acknowledged is stored, and the folder is closed.
+// Errors wrap ErrRefused if the folder cannot be used as it is.
+func Serve(ctx context.Context, p ServeParams) error {
+	s := &server{params: p, folder: folder(p.Config.Data), metrics: telemetry.NewMetrics()}
+	var err error
+	s.stores, err = s.folder.open(ctx, openParams{
+		Database: p.Config.Database, EventStore: p.Config.EventStore, Log: p.Log, Fatal: p.Fatal,
+	})
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.run(ctx), s.stores.close())
+}
+
+func (s *server) run(ctx context.Context) error {
+	if err := s.widenWindow(ctx); err != nil {
+		return err
+	}
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", s.params.Config.Listen)
+	if err != nil {
+		return fmt.Errorf("listen on %s: %w", s.params.Config.Listen, err)
+	}
+	control, err := s.folder.startControl(ctx, s.stores.audit(), s.params.Log)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	return errors.Join(s.serve(ctx, listener), control.close())
+}
+
+// widenWindow rebuilds the claims if the window has grown: those that had
+// expired under the old one count again.
+func (s *server) widenWindow(ctx context.Context) error {
+	window := s.params.Config.Intake.Window.Milliseconds()
+	if before := s.stores.intake.State().Window; before == 0 || before >= window {
+		return nil
+	}
+	n, err := s.stores.audit().Rebuild(ctx, window)
+	if err != nil {
+		return fmt.Errorf("widen the deduplication window: %w", err)
+	}
+	s.params.Log.Info("the deduplication window has grown; the claims were rebuilt", "claims", n)
+	return nil
+}
+
+// serve runs until ctx is done or a part fails, and stops the parts in the
+// order in which events pass through them.
+func (s *server) serve(ctx context.Context, listener net.Listener) error {
+	s.startSpaceGuard()
+	s.intake = intake.New(intake.Params{
+		Store: s.stores.intake, Window: s.params.Config.Intake.Window, Clock: intake.SystemClock{},
+		Guard: s.space.guard, Fatal: s.params.Fatal, Observer: intakeObserver{s.metrics.Intake},
+	})
+	handler, err := s.handler()
+	if err != nil {
+		s.intake.Close()
+		return errors.Join(err, listener.Close())
+	}
+	web := httpapi.Server(httpapi.ServerParams{
+		Handler: handler, Log: s.params.Log,
+		BodyTimeout: s.params.Config.Intake.BodyTimeout, QueryBudget: s.params.Config.Query.TimeBudget,
+	})
+
+	background, stopBackground := context.WithCancel(context.WithoutCancel(ctx))
+	failed := make(chan error, 2)
+	var workers sync.WaitGroup
+	workers.Go(func() { s.space.run(background) })
+	workers.Go(func() { s.monitor(background) })
+	workers.Go(func() {
+		if err := s.materializer().Run(background); err != nil {
+			failed <- err
+		}
+	})
+	workers.Go(func() {
+		if err := web.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			failed <- fmt.Errorf("serve: %w", err)
+		}
+	})
+	s.params.Listening(listener.Addr())
+
+	select {
+	case <-ctx.Done():
+		s.params.Log.Info("stopping", "cause", context.Cause(ctx))
+	case err = <-failed:
+		s.params.Log.Error("stopping", "error", err)
+	}
+	s.draining.Store(true)
+	err = errors.Join(err, s.shutdown(web))
+	s.intake.Close()
+	stopBackground()
+	workers.Wait()
+	select {
+	case late := <-failed:
+		err = errors.Join(err, late)
+	default:
+	}
+	return err
+}
+
+// shutdown lets requests under way end, for as long as is allowed.
+func (s *server) shutdown(web *http.Server) error {
+	ctx, cancel := context.WithTimeout(context.Background(), s.params.Config.ShutdownTimeout)
+	defer cancel()
+	err := web.Shutdown(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		s.params.Log.Warn("requests under way were cut", "after", s.params.Config.ShutdownTimeout)
+		err = web.Close()
+	}
+	if err != nil {
+		return fmt.Errorf("stop serving: %w", err)
+	}
+	return nil
+}
+
+func (s *server) startSpaceGuard() {
+	s.space = &spaceGuard{
+		dir: s.params.Config.Data, limits: s.params.Config.Storage, log: s.params.Log,
+		free: freeSpace, seen: s.metrics.Storage.Space,
+	}
+	s.space.check()
+}
+
+func (s *server) materializer() *materializer.Materializer {
+	c := s.params.Config.Materializer
+	return materializer.New(materializer.Params{
+		Intake: s.stores.intake, Events: s.stores.events, Stored: s.intake.Stored(),
+		Attempt: s.folder.path(eventsDir, attemptFile), MaxRows: c.MaxRows, MaxDelay: c.MaxDelay,
+		Log: s.params.Log, Fatal: s.params.Fatal, Observer: materializerObserver{s.metrics.Materializer},
+	})
+}
+
+func (s *server) handler() (http.Handler, error) {
+	c, store := s.params.Config, sqlstore.New(s.stores.sql)
+	return httpapi.New(httpapi.Params{
+		Intake:        s.intake,
+		Authenticator: credential.NewService(credential.Params{Store: store, Clock: time.Now, Random: rand.Reader}),
+		Projects:      account.NewService(account.Params{Store: store, Clock: time.Now, Random: rand.Reader}),
+		Querier:       query.New(query.Params{Store: s.stores.events, Progress: s.intake, TimeBudget: c.Query.TimeBudget}),
+		Limiter: quota.New(quota.Params{
+			Key:     quota.Limit{Rate: c.Rate.RequestsPerSecond, Burst: c.Rate.Burst},
+			Browser: quota.Limit{Rate: c.Rate.BrowserRequestsPerSecond, Burst: c.Rate.BrowserBurst},
+			Now:     time.Now,
+		}),
+		Ready:          s.ready,
+		TrustedProxies: c.TrustedProxies,
+		BodyTimeout:    c.Intake.BodyTimeout,
+		BodyMemory:     int64(c.Intake.BodyMemory),
+		Log:            s.params.Log,
+		Metrics:        s.metrics.HTTP,
+		Gatherer:       s.metrics.Registry,
+		Now:            time.Now,
+		NewRequestID:   func() string { return uuid.Must(uuid.NewV7()).String() },
+	})
+}
+
+// ready says why no requests should come now.
+func (s *server) ready() error {
+	if s.draining.Load() {
+		return fault.New(api.CodeUnavailable, "The server is shutting down").After(time.Second)
+	}
+	return s.space.guard()
+}
+
+// monitorInterval is how often the gauges are set.
+const monitorInterval = time.Second
+
+// monitor sets the gauges that nobody else sets.
+func (s *server) monitor(ctx context.Context) {
+	ticker := time.NewTicker(monitorInterval)
+	defer ticker.Stop()
+	for {
+		if err := s.measure(ctx); err != nil && ctx.Err() == nil {
+			s.params.Log.Warn("the gauges could not be set", "error", err)
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (s *server) measure(ctx context.Context) error {
+	position, at := s.intake.Decided()
+	mark, err := s.stores.events.Mark(ctx)
+	if err != nil {
+		return err
+	}
+	if mark.Position < position {
+		at = mark.Received
+	}
+	s.metrics.Materializer.Backlog(position - min(position, mark.Position))
+	s.metrics.Materializer.StoredThrough(time.UnixMilli(at))
+	wal, err := s.stores.events.WALBytes()
+	if err != nil {
+		return err
+	}
+	s.metrics.Storage.WAL(wal)
+	return nil
+}
