@@ -4,6 +4,7 @@ import "errors"
 
 // The exit codes. Each has one meaning in every command.
 const (
+	exitOK = 0
 	// exitFailure: the command could not do its work, and the message says
 	// why.
 	exitFailure = 1
@@ -15,6 +16,12 @@ const (
 	// exitGaveUp: send repeated a request as often as it may without
 	// success; the same command can go on later.
 	exitGaveUp = 4
+	// exitRefused: the data folder cannot be used as it is, and the message
+	// says what helps.
+	exitRefused = 5
+	// exitStorage: a write to the data folder failed while serving, and the
+	// process ended at once rather than say something untrue.
+	exitStorage = 6
 	// exitInterrupted: the command was stopped by a signal.
 	exitInterrupted = 130
 )
@@ -35,11 +42,11 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
-// exitCode returns the exit code for what a command returned: 0 for nil,
+// exitCode returns the exit code for what a command returned: exitOK for nil,
 // exitFailure for an error without a code.
 func exitCode(err error) int {
 	if err == nil {
-		return 0
+		return exitOK
 	}
 	if e, ok := errors.AsType[*exitError](err); ok {
 		return e.code

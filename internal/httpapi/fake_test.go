@@ -182,7 +182,7 @@ func setup(t testing.TB) *bundle {
 	b := &bundle{intake: &fakeIntake{}, metrics: telemetry.NewMetrics(), log: &logBuffer{}}
 	log := slog.New(slog.NewJSONHandler(b.log, &slog.HandlerOptions{Level: slog.LevelInfo}))
 	limiter := quota.New(quota.Params{
-		Key: quota.Limit{PerSecond: 1e6, Burst: 1e6}, Browser: quota.Limit{PerSecond: 1e6, Burst: 1e6},
+		Key: quota.Limit{Rate: 1e6, Burst: 1e6}, Browser: quota.Limit{Rate: 1e6, Burst: 1e6},
 		MaxBudgets: 100, Now: time.Now,
 	})
 	handler, err := New(Params{

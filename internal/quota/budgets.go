@@ -19,7 +19,7 @@ func newBudgets[K comparable](limit int) budgets[K] {
 
 // find returns the budget of k, adapted to the limit, or nil if unlimited.
 func (b *budgets[K]) find(k K, limit Limit, now time.Time) *rate.Limiter {
-	if limit.PerSecond <= 0 {
+	if limit.Rate <= 0 {
 		return nil
 	}
 	limit.Burst = max(limit.Burst, 1)
@@ -27,8 +27,8 @@ func (b *budgets[K]) find(k K, limit Limit, now time.Time) *rate.Limiter {
 	if found == nil {
 		found = b.promote(k, limit)
 	}
-	if found.Limit() != rate.Limit(limit.PerSecond) {
-		found.SetLimitAt(now, rate.Limit(limit.PerSecond))
+	if found.Limit() != rate.Limit(limit.Rate) {
+		found.SetLimitAt(now, rate.Limit(limit.Rate))
 	}
 	if found.Burst() != limit.Burst {
 		found.SetBurstAt(now, limit.Burst)
@@ -40,7 +40,7 @@ func (b *budgets[K]) find(k K, limit Limit, now time.Time) *rate.Limiter {
 func (b *budgets[K]) promote(k K, limit Limit) *rate.Limiter {
 	found := b.old[k]
 	if found == nil {
-		found = rate.NewLimiter(rate.Limit(limit.PerSecond), limit.Burst)
+		found = rate.NewLimiter(rate.Limit(limit.Rate), limit.Burst)
 	}
 	if len(b.young) >= b.half {
 		b.old, b.young = b.young, make(map[K]*rate.Limiter, b.half)

@@ -19,7 +19,7 @@ import (
 	"github.com/actionpulse/actionpulse/internal/fault"
 )
 
-// Defaults of [Params].
+// Defaults: those of [Params] are for the caller to set, but MaxBudgets.
 const (
 	DefaultKeyRate      = 5000
 	DefaultKeyBurst     = 10000
@@ -33,20 +33,20 @@ const maxWait = 24 * time.Hour
 
 // Limit is a rate budget.
 type Limit struct {
-	// PerSecond is how many requests a second it regains; 0 is unlimited.
-	PerSecond float64
+	// Rate is how many requests a second it regains; 0 is unlimited.
+	Rate float64
 	// Burst is how many requests it holds when full, at least 1.
 	Burst int
 }
 
-// Params configures a [Limiter]. Nothing in it has a default: see the
-// constants above.
+// Params configures a [Limiter].
 type Params struct {
 	// Key is the budget of a credential without one of its own.
 	Key Limit
 	// Browser is the budget of one client address under one browser token.
 	Browser Limit
-	// MaxBudgets bounds how many budgets of each kind are kept.
+	// MaxBudgets bounds how many budgets of each kind are kept; 0 is the
+	// default.
 	MaxBudgets int
 	Now        func() time.Time
 }
@@ -82,6 +82,9 @@ type address struct {
 
 // New returns a limiter whose budgets are all full.
 func New(p Params) *Limiter {
+	if p.MaxBudgets == 0 {
+		p.MaxBudgets = DefaultMaxBudgets
+	}
 	return &Limiter{
 		params:    p,
 		keys:      newBudgets[int64](p.MaxBudgets),
@@ -115,7 +118,7 @@ func (l *Limiter) Admit(r Request) error {
 func (l *Limiter) find(r Request, now time.Time) (key, browser *rate.Limiter) {
 	limit := l.params.Key
 	if r.Rate != nil {
-		limit.PerSecond = *r.Rate
+		limit.Rate = *r.Rate
 	}
 	if r.Burst != nil {
 		limit.Burst = *r.Burst

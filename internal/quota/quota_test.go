@@ -17,8 +17,8 @@ func setup(t *testing.T) (*Limiter, *clock) {
 	t.Helper()
 	c := &clock{time.Unix(1_700_000_000, 0)}
 	return New(Params{
-		Key:        Limit{PerSecond: 10, Burst: 20},
-		Browser:    Limit{PerSecond: 1, Burst: 3},
+		Key:        Limit{Rate: 10, Burst: 20},
+		Browser:    Limit{Rate: 1, Burst: 3},
 		MaxBudgets: 8,
 		Now:        func() time.Time { return c.now },
 	}), c
