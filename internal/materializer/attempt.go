@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/actionpulse/actionpulse/internal/record"
 )
@@ -116,15 +117,17 @@ func (m *Materializer) recover(ctx context.Context, a *attempt) error {
 	}
 	m.Log.Warn("the process died repeatedly at one position; going item by item", "position", m.mark.Position+1, "starts", a.State.Starts)
 	for m.mark.Position < target && ctx.Err() == nil {
+		began := time.Now()
 		if err := m.recoverOne(ctx, a); err != nil {
 			return err
 		}
+		m.Observer.Batch(1, time.Since(began))
 	}
 	return errors.Join(m.trim(), a.end())
 }
 
-// recoverOne applies the next item alone, or sets it aside if it has killed
-// the process too often.
+// recoverOne applies the next record item by item; an item that has killed the
+// process too often is set aside.
 func (m *Materializer) recoverOne(ctx context.Context, a *attempt) error {
 	records, err := m.Intake.Records(m.mark.Position+1, 1)
 	if err != nil {

@@ -84,7 +84,7 @@ func New(p Params) *Materializer {
 // Run moves items until ctx is done, and then the rest of what is on disk. It
 // returns an error only if it cannot go on.
 func (m *Materializer) Run(ctx context.Context) error {
-	mark, err := m.Events.Mark(ctx)
+	mark, err := m.Events.Mark(context.WithoutCancel(ctx))
 	if err != nil {
 		return fmt.Errorf("read mark: %w", err)
 	}
