@@ -1,0 +1,62 @@
+# ActionPulse. `make` lists the targets.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+GO       ?= go
+DATA     ?= data
+LISTEN   ?= 127.0.0.1:8080
+VERSION  ?=
+FUZZTIME ?= 20s
+TORTURE  ?= 5m
+COUNT    ?= 5
+BENCH    ?= .
+
+binary := bin/actionpulse
+tool   := $(GO) tool -modfile=tools/go.mod
+
+.PHONY: help run build test lint generate bench torture fuzz fmt clean setup
+
+help: ## list the targets
+	@echo "ActionPulse: make TARGET"
+	@echo
+	@sed -nE 's/^([a-z]+):.*## (.*)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
+	@echo
+	@echo "Variables: DATA=$(DATA) LISTEN=$(LISTEN) FUZZTIME=$(FUZZTIME) TORTURE=$(TORTURE) COUNT=$(COUNT) BENCH=$(BENCH)"
+
+run: build ## build, make a demo data folder if there is none, and serve it
+	@exec scripts/run "$(binary)" "$(DATA)" "$(LISTEN)"
+
+build: ## build bin/actionpulse
+	@scripts/setup compiler
+	@echo "Building $(binary); the first time takes a few minutes."
+	$(GO) build -trimpath -ldflags "$(if $(VERSION),-X main.version=$(VERSION))" -o $(binary) ./cmd/actionpulse
+
+test: setup ## run every test: vet, architecture, race detector, a short torture run
+	@GO="$(GO)" scripts/test
+
+lint: ## check style: golangci-lint, go fix, go.mod, generated code (the first time builds the tools)
+	@GO="$(GO)" scripts/lint
+
+generate: ## generate the database code from the SQL in internal/storage
+	$(tool) sqlc generate -f internal/storage/sqlc.yaml
+
+bench: ## measure, compared with a baseline of the same run (BENCH=regexp COUNT=n)
+	@GO="$(GO)" scripts/bench "$(BENCH)" "$(COUNT)"
+
+torture: setup ## kill, damage and repair a server under load for TORTURE=5m and count every event
+	$(GO) test -tags crashpoints -count=1 -v -timeout 0 ./test/torture -torture.duration=$(TORTURE)
+
+fuzz: ## fuzz every decoder for FUZZTIME=20s each
+	@GO="$(GO)" scripts/fuzz "$(FUZZTIME)"
+
+fmt: ## format the code
+	$(tool) golangci-lint fmt
+
+clean: ## remove what was built; data folders stay
+	rm -rf bin
+
+setup: ## check that compilers and PostgreSQL are there; install them where possible
+	@scripts/setup compiler postgres

@@ -1,0 +1,152 @@
+package lint
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// rule says what the packages of one kind may import of this module. A folder
+// stands for the packages below it too.
+type rule struct {
+	kind       string
+	packages   []string
+	mayImport  []string
+	exceptions map[string][]string
+}
+
+// public packages can be imported by anyone outside and drag nothing along.
+var public = []string{"api", "retry"}
+
+// base packages know nothing of the product but its words.
+var base = []string{
+	"internal/config", "internal/crash", "internal/fault", "internal/id", "internal/record", "internal/telemetry",
+}
+
+// domain packages hold the rules. They declare the small interfaces of what
+// they need and do not know who fulfils them.
+var domain = []string{
+	"internal/account", "internal/audit", "internal/credential", "internal/dedup", "internal/identity",
+	"internal/intake", "internal/materializer", "internal/query", "internal/quota",
+}
+
+// stores each own one engine.
+var stores = []string{"internal/eventstore", "internal/intakestore", "internal/storage"}
+
+// edges face the network.
+var edges = []string{"internal/httpapi", "internal/sendfile"}
+
+// rules are the layers, from the bottom to the top:
+// cmd → app → edges and stores → domain → base → public.
+var rules = []rule{
+	{kind: "public", packages: public},
+	{kind: "base", packages: base, mayImport: slices.Concat(public, base)},
+	{
+		kind: "domain", packages: domain, mayImport: slices.Concat(public, base, domain),
+		// These three are the path of an event between the two stores, where
+		// an interface would hide the promise that the code depends on.
+		exceptions: map[string][]string{
+			"internal/intake":       {"internal/intakestore"},
+			"internal/materializer": {"internal/intakestore", "internal/eventstore"},
+			"internal/audit":        {"internal/intakestore", "internal/eventstore"},
+		},
+	},
+	{
+		kind: "store", packages: stores, mayImport: slices.Concat(public, base, domain),
+		exceptions: map[string][]string{
+			"internal/eventstore": {"internal/eventstore"},
+			"internal/storage":    {"internal/storage"},
+		},
+	},
+	{kind: "edge", packages: edges, mayImport: slices.Concat(public, base, domain)},
+	{kind: "composition", packages: []string{"internal/app"}, mayImport: slices.Concat(public, base, domain, stores, edges)},
+	{kind: "command", packages: []string{"cmd"}, mayImport: slices.Concat(public, base, domain, edges, []string{"internal/app"})},
+	{kind: "test tool", packages: []string{"test"}, mayImport: []string{"api", "retry", "internal", "test"}},
+	{kind: "source test", packages: []string{"internal/lint"}},
+}
+
+// owned are the libraries that only some packages may know, so that another
+// one can be taken without touching the rest.
+var owned = map[string][]string{
+	"github.com/duckdb":                {"internal/eventstore"},
+	"github.com/cockroachdb/pebble/v2": {"internal/intakestore"},
+	"database/sql":                     {"internal/storage"},
+	"github.com/jackc/pgx/v5":          {"internal/storage"},
+	"modernc.org":                      {"internal/storage"},
+	"github.com/prometheus":            {"internal/telemetry", "internal/httpapi"},
+	"github.com/alecthomas/kong":       {"internal/config", "cmd"},
+	"net/http":                         {"api", "retry", "internal/httpapi", "internal/sendfile", "internal/app", "cmd", "test"},
+}
+
+func TestImportsFollowTheLayers(t *testing.T) {
+	t.Parallel()
+	for _, f := range all(t) {
+		if f.isTest() {
+			continue
+		}
+		r, ok := ruleOf(f.pkg())
+		if !ok {
+			t.Errorf("%s: its package is in no layer; add it to the lists above", f.path)
+			continue
+		}
+		for _, imported := range f.imports {
+			inside, ok := strings.CutPrefix(imported, module+"/")
+			if ok && !r.allows(f.pkg(), inside) {
+				t.Errorf("%s: a %s package must not import %s", f.path, r.kind, inside)
+			}
+		}
+	}
+}
+
+func TestLibrariesStayWithTheirOwners(t *testing.T) {
+	t.Parallel()
+	for _, f := range all(t) {
+		for _, imported := range f.imports {
+			for library, owners := range owned {
+				if !f.isTest() && within(imported, library) && !anyWithin(f.pkg(), owners) {
+					t.Errorf("%s: only %s may import %s", f.path, strings.Join(owners, ", "), library)
+				}
+			}
+		}
+	}
+}
+
+// TestOnlyTheEventStoreLinksDuckDB keeps test binaries small, too: a package
+// that links DuckDB takes seconds and 70 MB to link.
+func TestOnlyTheEventStoreLinksDuckDB(t *testing.T) {
+	t.Parallel()
+	for _, f := range all(t) {
+		for _, imported := range f.imports {
+			if within(imported, "github.com/duckdb") && !within(f.pkg(), "internal/eventstore") {
+				t.Errorf("%s: only internal/eventstore may import DuckDB", f.path)
+			}
+		}
+	}
+}
+
+func ruleOf(pkg string) (rule, bool) {
+	for _, r := range rules {
+		if anyWithin(pkg, r.packages) {
+			return r, true
+		}
+	}
+	return rule{}, false
+}
+
+func (r rule) allows(pkg, imported string) bool {
+	for from, to := range r.exceptions {
+		if within(pkg, from) && anyWithin(imported, to) {
+			return true
+		}
+	}
+	return anyWithin(imported, r.mayImport)
+}
+
+// within says whether path is folder or below it.
+func within(path, folder string) bool {
+	return path == folder || strings.HasPrefix(path, folder+"/")
+}
+
+func anyWithin(path string, folders []string) bool {
+	return slices.ContainsFunc(folders, func(folder string) bool { return within(path, folder) })
+}
