@@ -2,7 +2,10 @@ package eventstore_test
 
 import (
 	"fmt"
+	"os"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/actionpulse/actionpulse/internal/eventstore"
 	"github.com/actionpulse/actionpulse/internal/record"
@@ -47,19 +50,44 @@ var (
 	benchPlatforms = []string{"web", "ios", "android"}
 )
 
-// BenchmarkApply measures transactions of 20,000 rows, checkpoints included.
+// BenchmarkApply measures transactions of several sizes, checkpoints included.
 func BenchmarkApply(b *testing.B) {
-	s := open(b, eventstore.Options{})
-	position := uint64(1)
+	for _, rows := range []int{5_000, 20_000, 60_000, 125_000, 250_000} {
+		b.Run(fmt.Sprintf("rows=%d", rows), func(b *testing.B) { benchApply(b, rows) })
+	}
+}
+
+func benchApply(b *testing.B, rows int) {
+	s := open(b, eventstore.Options{CheckpointBytes: benchCheckpoint()})
+	position, cpu := uint64(1), time.Duration(0)
 	for b.Loop() {
 		b.StopTimer()
-		records := benchRecords(position, 40)
+		records := benchRecords(position, rows/500)
 		b.StartTimer()
+		before := cpuTime(b)
 		mark, err := s.Apply(b.Context(), eventstore.ApplyParams{Records: records})
 		if err != nil {
 			b.Fatal(err)
 		}
 		position = mark.Position + 1
+		cpu += cpuTime(b) - before
 	}
+	b.ReportMetric(float64(cpu.Nanoseconds())/float64(position-1), "cpu-ns/row")
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(position-1), "ns/row")
+}
+
+func benchCheckpoint() int64 {
+	if os.Getenv("NOCP") != "" {
+		return 1 << 40
+	}
+	return 0
+}
+
+// cpuTime returns the processor time this process has used.
+func cpuTime(tb testing.TB) time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		tb.Fatal(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
