@@ -128,7 +128,7 @@ func (fakeProjects) FindProject(_ context.Context, organizationID, id string) (a
 // fakeQuerier answers by what the body says.
 type fakeQuerier struct{}
 
-func (fakeQuerier) Run(ctx context.Context, _ uint32, body []byte) (any, error) {
+func (fakeQuerier) Run(ctx context.Context, project uint32, body []byte) (any, error) {
 	switch strings.TrimSpace(string(body)) {
 	case `{"type":"slow"}`:
 		return nil, fault.New(api.CodeQueryTimeout, "the query did not finish in time").With("hint", "narrow it")
@@ -142,7 +142,7 @@ func (fakeQuerier) Run(ctx context.Context, _ uint32, body []byte) (any, error) 
 	case `{`:
 		return nil, fault.New(api.CodeInvalidJSON, "the body is not JSON")
 	}
-	return map[string]any{"series": "<ok>"}, nil
+	return map[string]any{"series": "<ok>", "project": project}, nil
 }
 
 // bundle is a real server over fakes.
@@ -152,7 +152,7 @@ type bundle struct {
 	intake  *fakeIntake
 	metrics *telemetry.Metrics
 	service *service
-	// log is what was logged; counted is told of every request counted.
+	// log is what was logged.
 	log   *logBuffer
 	ready error
 }
