@@ -81,6 +81,9 @@ type Options struct {
 	Faults Faults
 	// Upstream is the address of the server, host:port.
 	Upstream string
+	// OnDeliver, if set, is called before each delivery to the server, from
+	// several goroutines at once. It must not change the request.
+	OnDeliver func(*http.Request)
 }
 
 // Proxy is a running proxy. Its methods may be called at any time.
@@ -89,6 +92,7 @@ type Proxy struct {
 	server    *http.Server
 	transport *http.Transport
 	seed      uint64
+	onDeliver func(*http.Request)
 	served    chan error
 	// running is held for reading by every request being served.
 	running sync.RWMutex
@@ -116,6 +120,7 @@ func Start(o Options) (*Proxy, error) {
 		listener:  listener,
 		transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64, ResponseHeaderTimeout: time.Minute},
 		seed:      o.Seed,
+		onDeliver: o.OnDeliver,
 		served:    make(chan error, 1),
 		faults:    o.Faults,
 		upstream:  o.Upstream,

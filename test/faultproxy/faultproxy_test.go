@@ -118,7 +118,12 @@ func TestEachFault(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			address, asked := upstream(t)
-			p := start(t, faultproxy.Options{Seed: 1, Faults: c.faults, Upstream: address})
+			var seen atomic.Int64
+			p := start(t, faultproxy.Options{Seed: 1, Faults: c.faults, Upstream: address, OnDeliver: func(r *http.Request) {
+				if r.Header.Get("X-Sent") == "mine" {
+					seen.Add(1)
+				}
+			}})
 			if r := post(t, p, "x"); !c.check(r) {
 				t.Errorf("got %+v", r)
 			}
@@ -126,8 +131,8 @@ func TestEachFault(t *testing.T) {
 			if c.asked >= 0 && (asked.Load() != c.asked || counts.Deliveries != c.asked) {
 				t.Errorf("the server was asked %d times, %+v", asked.Load(), counts)
 			}
-			if counts.Requests != 1 || c.counts(counts) != 1 {
-				t.Errorf("counts %+v", counts)
+			if counts.Requests != 1 || c.counts(counts) != 1 || seen.Load() != counts.Deliveries {
+				t.Errorf("counts %+v, %d deliveries seen", counts, seen.Load())
 			}
 		})
 	}

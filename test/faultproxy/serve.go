@@ -143,6 +143,9 @@ func (p *Proxy) deliver(r *http.Request, body []byte) (delivered, error) {
 	out.ContentLength = int64(len(body))
 	out.TransferEncoding = nil
 	removeHopByHop(out.Header)
+	if p.onDeliver != nil {
+		p.onDeliver(out)
+	}
 	response, err := p.transport.RoundTrip(out)
 	if err != nil {
 		return delivered{}, err
