@@ -2,6 +2,7 @@ package eventstore
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/actionpulse/actionpulse/internal/eventstore/duck"
@@ -47,7 +48,7 @@ func (s *selection) steps(steps []query.Step) []string {
 func bitmask(conditions []string) string {
 	bits := make([]string, len(conditions))
 	for i, condition := range conditions {
-		bits[i] = "(" + condition + ")::UINTEGER << " + string(rune('0'+i))
+		bits[i] = fmt.Sprintf("(CASE WHEN %s THEN %d ELSE 0 END)", condition, 1<<i)
 	}
-	return "(" + strings.Join(bits, " | ") + ")::UINTEGER"
+	return "(" + strings.Join(bits, " + ") + ")::UINTEGER"
 }
