@@ -64,7 +64,7 @@ func (s *service) newResource(name string) *resource {
 	return &resource{
 		service: s,
 		methods: map[string]route{},
-		metrics: s.Metrics.Route(name, http.StatusOK, http.StatusAccepted, http.StatusNoContent),
+		metrics: s.Metrics.Route(name),
 	}
 }
 

@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -30,18 +31,15 @@ func newHTTP(f factory) *HTTP {
 type Route struct {
 	http    *HTTP
 	name    string
-	ok      map[int]prometheus.Counter
 	seconds prometheus.Observer
+	// ok holds the counter of each status of success, made when first met.
+	ok sync.Map
 }
 
 // Route returns the counters of one route; name is a pattern, never a path a
-// client chose. Statuses named in success are counted without a look-up.
-func (h *HTTP) Route(name string, success ...int) *Route {
-	r := &Route{http: h, name: name, seconds: h.seconds.WithLabelValues(name), ok: map[int]prometheus.Counter{}}
-	for _, status := range success {
-		r.ok[status] = h.requests.WithLabelValues(name, "ok", strconv.Itoa(status))
-	}
-	return r
+// client chose.
+func (h *HTTP) Route(name string) *Route {
+	return &Route{http: h, name: name, seconds: h.seconds.WithLabelValues(name)}
 }
 
 // Begin counts a request that has begun.
@@ -51,12 +49,13 @@ func (r *Route) Begin() { r.http.inFlight.Inc() }
 func (r *Route) End(status int, code string, took time.Duration) {
 	r.http.inFlight.Dec()
 	r.seconds.Observe(took.Seconds())
-	if code == "" {
-		if c, ok := r.ok[status]; ok {
-			c.Inc()
-			return
-		}
-		code = "ok"
+	if code != "" {
+		r.http.requests.WithLabelValues(r.name, code, strconv.Itoa(status)).Inc()
+		return
 	}
-	r.http.requests.WithLabelValues(r.name, code, strconv.Itoa(status)).Inc()
+	counter, ok := r.ok.Load(status)
+	if !ok {
+		counter, _ = r.ok.LoadOrStore(status, r.http.requests.WithLabelValues(r.name, "ok", strconv.Itoa(status)))
+	}
+	counter.(prometheus.Counter).Inc()
 }

@@ -31,7 +31,7 @@ func TestLogFormats(t *testing.T) {
 // TestEveryCounterIsShown uses all of them and looks for their values.
 func TestEveryCounterIsShown(t *testing.T) {
 	m := NewMetrics()
-	route := m.HTTP.Route("/x", 200)
+	route := m.HTTP.Route("/x")
 	route.Begin()
 	route.End(200, "", time.Millisecond)
 	route.Begin()
