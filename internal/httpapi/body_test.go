@@ -42,7 +42,7 @@ func TestSlowBody(t *testing.T) {
 		"half a chunk": head("Transfer-Encoding: chunked\r\n") + "5\r\n{",
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := setup(t)
+			b := setupWithin(t, impatience)
 			c := b.dial(t)
 			send(t, c, start)
 			r := receive(t, c, "POST")
@@ -62,10 +62,10 @@ func TestSlowBody(t *testing.T) {
 
 // TestTimeToAnswerIsNotTimeToSend has intake take longer than a body may.
 func TestTimeToAnswerIsNotTimeToSend(t *testing.T) {
-	b := setup(t)
+	b := setupWithin(t, impatience)
 	b.intake.track = func(ctx context.Context, _ []byte) (api.TrackResponse, error) {
 		select {
-		case <-time.After(2 * testBodyTimeout):
+		case <-time.After(2 * impatience):
 			return api.TrackResponse{Accepted: 1}, nil
 		case <-ctx.Done():
 			return api.TrackResponse{}, ctx.Err()
@@ -86,7 +86,7 @@ func TestRefusalBeforeTheBodyComes(t *testing.T) {
 	began := time.Now()
 	send(t, c, strings.Replace(head("Content-Length: 5\r\n"), "server", "nobody", 1))
 	wantRefusal(t, receive(t, c, "POST"), api.CodeUnauthenticated)
-	if took := time.Since(began); took > testBodyTimeout {
+	if took := time.Since(began); took >= patience {
 		t.Errorf("the refusal waited %v for the body", took)
 	}
 	send(t, c, "12345"+head("Content-Length: 2\r\n")+"{}")

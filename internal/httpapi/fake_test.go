@@ -175,9 +175,19 @@ func (l *logBuffer) String() string {
 	return l.buf.String()
 }
 
-const testBodyTimeout = 300 * time.Millisecond
+// How long a body may take: in most tests, and where it is to take too long.
+const (
+	patience   = 30 * time.Second
+	impatience = 300 * time.Millisecond
+)
 
 func setup(t testing.TB) *bundle {
+	t.Helper()
+	return setupWithin(t, patience)
+}
+
+// setupWithin starts a server that waits this long for a body.
+func setupWithin(t testing.TB, bodyTimeout time.Duration) *bundle {
 	t.Helper()
 	b := &bundle{intake: &fakeIntake{}, metrics: telemetry.NewMetrics(), log: &logBuffer{}}
 	log := slog.New(slog.NewJSONHandler(b.log, &slog.HandlerOptions{Level: slog.LevelInfo}))
@@ -188,7 +198,7 @@ func setup(t testing.TB) *bundle {
 	handler, err := New(Params{
 		Intake: b.intake, Authenticator: fakeAuthenticator{}, Projects: fakeProjects{}, Querier: fakeQuerier{},
 		Limiter: limiter, Ready: func() error { return b.ready },
-		BodyTimeout: testBodyTimeout, BodyMemory: 64 << 20,
+		BodyTimeout: bodyTimeout, BodyMemory: 64 << 20,
 		Log: log, Metrics: b.metrics.HTTP, Gatherer: b.metrics.Registry,
 		Now: time.Now, NewRequestID: func() string { return uuid.Must(uuid.NewV7()).String() },
 	})
@@ -196,7 +206,7 @@ func setup(t testing.TB) *bundle {
 		t.Fatal(err)
 	}
 	b.service = handler.(*service)
-	b.serve(t, Server(ServerParams{Handler: handler, Log: log, BodyTimeout: testBodyTimeout, QueryBudget: time.Minute}))
+	b.serve(t, Server(ServerParams{Handler: handler, Log: log, BodyTimeout: bodyTimeout, QueryBudget: time.Minute}))
 	return b
 }
 
