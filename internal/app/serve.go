@@ -185,11 +185,15 @@ func (s *server) materializer() *materializer.Materializer {
 
 func (s *server) handler() (http.Handler, error) {
 	c, store := s.params.Config, sqlstore.New(s.stores.sql)
+	querier, err := query.New(query.Options{Store: s.stores.events, Progress: s.intake, Budget: c.Query.TimeBudget})
+	if err != nil {
+		return nil, fmt.Errorf("set up queries: %w", err)
+	}
 	return httpapi.New(httpapi.Params{
 		Intake:        s.intake,
 		Authenticator: credential.NewService(credential.Params{Store: store, Clock: time.Now, Random: rand.Reader}),
 		Projects:      account.NewService(account.Params{Store: store, Clock: time.Now, Random: rand.Reader}),
-		Querier:       query.New(query.Params{Store: s.stores.events, Progress: s.intake, TimeBudget: c.Query.TimeBudget}),
+		Querier:       querier,
 		Limiter: quota.New(quota.Params{
 			Key:     quota.Limit{Rate: c.Rate.RequestsPerSecond, Burst: c.Rate.Burst},
 			Browser: quota.Limit{Rate: c.Rate.BrowserRequestsPerSecond, Burst: c.Rate.BrowserBurst},
