@@ -2,6 +2,7 @@ package eventstore_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"testing"
@@ -104,25 +105,27 @@ func ask(tb testing.TB, s *eventstore.Store, body string) map[string]any {
 
 func run(tb testing.TB, s *eventstore.Store, body string) (map[string]any, error) {
 	tb.Helper()
+	return runFor(tb.Context(), s, 1, body)
+}
+
+func runFor(ctx context.Context, s *eventstore.Store, project uint32, body string) (map[string]any, error) {
 	service, err := query.New(query.Options{Store: s, Progress: still{}})
 	if err != nil {
-		tb.Fatal(err)
+		return nil, err
 	}
-	response, err := service.Run(tb.Context(), 1, []byte(body))
+	response, err := service.Run(ctx, project, []byte(body))
 	if err != nil {
 		return nil, err
 	}
 	text, err := json.Marshal(response)
 	if err != nil {
-		tb.Fatal(err)
+		return nil, err
 	}
 	var answer map[string]any
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber() // properties may hold numbers that no float64 does
-	if err := dec.Decode(&answer); err != nil {
-		tb.Fatal(err)
-	}
-	return answer, nil
+	err = dec.Decode(&answer)
+	return answer, err
 }
 
 // show writes a part of an answer compactly.

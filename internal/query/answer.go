@@ -177,13 +177,26 @@ func newEventItem(e *Event) eventItem {
 		Person:     e.Person,
 		SessionID:  present(e.SessionID),
 		KeyKind:    record.KeyKind(e.KeyKind).String(),
-		Properties: e.Properties,
-		Context:    e.Context,
+		Properties: object(e.Properties),
+		Context:    object(e.Context),
 	}
 	if status == record.TSClampedPast || status == record.TSClampedFuture {
 		item.ClientTS = clientTime(e.ClientTS)
 	}
 	return item
+}
+
+// object shows stored JSON as it is. Text that is no JSON, which intake lets
+// nobody store, is shown as a string rather than failing the whole page.
+func object(stored []byte) json.RawMessage {
+	if len(stored) == 0 || json.Valid(stored) {
+		return stored
+	}
+	quoted, err := json.Marshal(string(stored))
+	if err != nil {
+		return nil
+	}
+	return quoted
 }
 
 // clientTime shows a time that may lie in no year that RFC 3339 can write; it

@@ -1,0 +1,277 @@
+package eventstore_test
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/actionpulse/actionpulse/internal/eventstore"
+	"github.com/actionpulse/actionpulse/internal/record"
+)
+
+// model is the meaning of a log, computed the slow and obvious way.
+type model struct {
+	events []modelEvent
+	links  []modelLink
+}
+
+type modelEvent struct {
+	name, anon, user string
+	ts               int64
+}
+
+type modelLink struct {
+	anon, user string
+	ts         int64
+	seq        int
+}
+
+func (m *model) add(it record.Item, seq int) {
+	if it.Type != record.ItemAlias {
+		name := it.Event
+		if it.Type == record.ItemIdentify {
+			name = "identify"
+		}
+		m.events = append(m.events, modelEvent{name, it.AnonID, it.UserID, it.TS})
+	}
+	if it.Type == record.ItemEvent {
+		return
+	}
+	for _, l := range m.links {
+		if l.anon == it.AnonID && l.user == it.UserID {
+			return
+		}
+	}
+	m.links = append(m.links, modelLink{it.AnonID, it.UserID, it.TS, seq})
+}
+
+// person is a user's id, or an anon id in brackets.
+func (m *model) person(e modelEvent) string {
+	if e.user != "" {
+		return e.user
+	}
+	var latest, earliest *modelLink
+	for i := range m.links {
+		l := &m.links[i]
+		if l.anon != e.anon {
+			continue
+		}
+		if l.ts <= e.ts && (latest == nil || l.ts > latest.ts || l.ts == latest.ts && l.seq > latest.seq) {
+			latest = l
+		}
+		if earliest == nil || l.ts < earliest.ts || l.ts == earliest.ts && l.seq < earliest.seq {
+			earliest = l
+		}
+	}
+	switch {
+	case latest != nil:
+		return latest.user
+	case earliest != nil:
+		return earliest.user
+	default:
+		return "[" + e.anon + "]"
+	}
+}
+
+func (m *model) byPerson() map[string][]modelEvent {
+	all := map[string][]modelEvent{}
+	for _, e := range m.events {
+		all[m.person(e)] = append(all[m.person(e)], e)
+	}
+	for _, list := range all {
+		slices.SortStableFunc(list, func(a, b modelEvent) int { return cmp.Compare(a.ts, b.ts) })
+	}
+	return all
+}
+
+// trend counts the persons with an event of a name in each hour.
+func (m *model) trend(name string, hours int) []int {
+	values := make([]int, hours)
+	for h := range values {
+		for _, list := range m.byPerson() {
+			if slices.ContainsFunc(list, func(e modelEvent) bool { return e.name == name && hourOf(e.ts) == h }) {
+				values[h]++
+			}
+		}
+	}
+	return values
+}
+
+// funnel tries every start and takes the earliest next step each time.
+func (m *model) funnel(steps []string, window int64) []int {
+	persons := make([]int, len(steps))
+	for _, list := range m.byPerson() {
+		deepest := 0
+		for i, start := range list {
+			if start.name != steps[0] {
+				continue
+			}
+			depth, last := 1, start.ts
+			for _, e := range list[i:] {
+				if depth < len(steps) && e.name == steps[depth] && e.ts > last && e.ts <= start.ts+window {
+					depth, last = depth+1, e.ts
+				}
+			}
+			deepest = max(deepest, depth)
+		}
+		for i := range deepest {
+			persons[i]++
+		}
+	}
+	return persons
+}
+
+// retention returns size and returned of each day's cohort.
+func (m *model) retention(start, back string, days, periods int) []string {
+	sizes, returned := make([]int, days), make([][]int, days)
+	for d := range returned {
+		returned[d] = make([]int, min(periods, days-d))
+	}
+	for _, list := range m.byPerson() {
+		first := slices.IndexFunc(list, func(e modelEvent) bool { return e.name == start })
+		if first < 0 {
+			continue
+		}
+		day := hourOf(list[first].ts) / 24
+		sizes[day]++
+		for i := range returned[day] {
+			if slices.ContainsFunc(list, func(e modelEvent) bool {
+				return e.name == back && e.ts >= list[first].ts && hourOf(e.ts)/24 == day+i
+			}) {
+				returned[day][i]++
+			}
+		}
+	}
+	cohorts := make([]string, days)
+	for d := range cohorts {
+		cohorts[d] = show([]any{sizes[d], returned[d]})
+	}
+	return cohorts
+}
+
+const modelDays = 3
+
+var modelStart = time.Date(2024, 3, 1, 0, 0, 0, 0, time.UTC).UnixMilli()
+
+func hourOf(ts int64) int { return int((ts - modelStart) / 3_600_000) }
+
+// drawItem draws from few persons, names and times so that they collide.
+func drawItem(t *rapid.T) record.Item {
+	ts := modelStart + rapid.Int64Range(0, modelDays*24*2-1).Draw(t, "half hour")*1_800_000
+	anon := rapid.SampledFrom([]string{"x", "y", "z"}).Draw(t, "anon")
+	user := rapid.SampledFrom([]string{"A", "B", "x"}).Draw(t, "user")
+	switch rapid.IntRange(0, 9).Draw(t, "type") {
+	case 0:
+		return alias(anon, user, ts)
+	case 1:
+		return identify(anon, user, ts, "")
+	case 2:
+		return event(rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "event"), anon, user, ts)
+	default:
+		return event(rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "event"), anon, "", ts)
+	}
+}
+
+func TestModel(t *testing.T) {
+	s := open(t, eventstore.Options{})
+	l := newLog(t, s)
+	project := uint32(0)
+	rapid.Check(t, func(rt *rapid.T) {
+		project++
+		m := &model{}
+		for range rapid.IntRange(1, 6).Draw(rt, "batches") {
+			var records []record.Record
+			for _, items := range rapid.SliceOfN(rapid.SliceOfN(rapid.Custom(drawItem), 1, 6), 1, 4).Draw(rt, "records") {
+				r := l.make(modelStart, items...)
+				r.Project = project
+				for i := range r.Items {
+					m.add(r.Items[i], int(r.Position)+i)
+				}
+				records = append(records, r)
+			}
+			l.apply(records...)
+		}
+		checkModel(rt, s, project, m)
+	})
+}
+
+func checkModel(t *rapid.T, s *eventstore.Store, project uint32, m *model) {
+	span := `"from":"2024-03-01T00:00:00Z","to":"2024-03-04T00:00:00Z"`
+	ask := func(body string) map[string]any {
+		answer, err := runFor(t.Context(), s, project, body)
+		if err != nil {
+			t.Fatalf("%s: %v", body, err)
+		}
+		return answer
+	}
+	compare := func(what string, got, wanted any) {
+		if show(got) != show(wanted) {
+			t.Fatalf("%s: got %s, want %s", what, show(got), show(wanted))
+		}
+	}
+	compare("trend", values(ask(`{"type":"trend","interval":"hour","measure":"persons","event":"a",`+span+`}`)), m.trend("a", modelDays*24))
+	for _, hours := range []int{1, 5, 72} {
+		for _, steps := range [][]string{{"a", "b", "c"}, {"a", "a", "b"}, {"b", "identify"}} {
+			var persons []any
+			for _, step := range ask(fmt.Sprintf(`{"type":"funnel","window":"%dh","steps":[%s],%s}`, hours, stepsOf(steps), span))["steps"].([]any) {
+				persons = append(persons, step.(map[string]any)["persons"])
+			}
+			compare(fmt.Sprint("funnel ", steps, hours), persons, m.funnel(steps, int64(hours)*3_600_000))
+		}
+	}
+	for _, back := range []string{"a", "b"} {
+		var cohorts []string
+		for _, c := range ask(fmt.Sprintf(`{"type":"retention","start_event":"a","return_event":%q,"interval":"day","periods":2,%s}`, back, span))["cohorts"].([]any) {
+			c := c.(map[string]any)
+			cohorts = append(cohorts, show([]any{c["size"], c["returned"]}))
+		}
+		compare("retention of "+back, cohorts, m.retention("a", back, modelDays, 2))
+	}
+	compare("events", personsOf(ask(`{"type":"events","limit":200,`+span+`}`)), m.persons())
+}
+
+// persons returns who each event belongs to, without brackets and sorted.
+func (m *model) persons() []string {
+	var list []string
+	for _, e := range m.events {
+		p := m.person(e)
+		if p[0] == '[' {
+			p = e.anon
+		}
+		list = append(list, p)
+	}
+	slices.Sort(list)
+	return list
+}
+
+func personsOf(answer map[string]any) []string {
+	var list []string
+	for _, item := range answer["items"].([]any) {
+		list = append(list, item.(map[string]any)["person"].(string))
+	}
+	slices.Sort(list)
+	return list
+}
+
+func stepsOf(names []string) string {
+	text := ""
+	for i, name := range names {
+		if i > 0 {
+			text += ","
+		}
+		text += fmt.Sprintf(`{"event":%q}`, name)
+	}
+	return text
+}
+
+func values(answer map[string]any) []any {
+	var list []any
+	for _, p := range answer["series"].([]any)[0].(map[string]any)["points"].([]any) {
+		list = append(list, p.(map[string]any)["value"])
+	}
+	return list
+}
