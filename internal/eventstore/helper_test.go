@@ -117,6 +117,20 @@ func runFor(ctx context.Context, s *eventstore.Store, project uint32, body strin
 	if err != nil {
 		return nil, err
 	}
+	return decodeAnswer(response)
+}
+
+// generic returns an answer as its JSON reads.
+func generic(tb testing.TB, response any) map[string]any {
+	tb.Helper()
+	answer, err := decodeAnswer(response)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return answer
+}
+
+func decodeAnswer(response any) (map[string]any, error) {
 	text, err := json.Marshal(response)
 	if err != nil {
 		return nil, err

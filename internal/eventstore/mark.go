@@ -64,9 +64,17 @@ func readMark(ctx context.Context, conn *duck.Conn) (Mark, int64, error) {
 	return mark, window, nil
 }
 
+// writeMark replaces the mark. It deletes and inserts because DuckDB cannot
+// checkpoint while a transaction that updated rows is still older than some
+// reader, and with overlapping readers that is always; inserts and deletes do
+// not have this effect. Nothing in this package uses UPDATE.
 func writeMark(ctx context.Context, conn *duck.Conn, mark Mark, window int64) error {
-	_, err := conn.Exec(ctx, `UPDATE mark SET position = ?, received = ?, window_ms = ?, max_project = ?, row_count = ?, quarantined = ?`,
-		int64(mark.Position), mark.Received, window, int64(mark.MaxProject), mark.Rows, mark.Quarantined)
+	if _, err := conn.Exec(ctx, `DELETE FROM mark`); err != nil {
+		return fmt.Errorf("write mark: %w", err)
+	}
+	_, err := conn.Exec(ctx, `INSERT INTO mark VALUES (?, ?::UUID, ?, ?, ?, ?, ?, ?)`,
+		int64(schemaVersion), uuidText(mark.Store), int64(mark.Position), mark.Received, window,
+		int64(mark.MaxProject), mark.Rows, mark.Quarantined)
 	if err != nil {
 		return fmt.Errorf("write mark: %w", err)
 	}

@@ -140,9 +140,7 @@ func createSchema(ctx context.Context, conn *duck.Conn, store [16]byte) error {
 			return err
 		}
 	}
-	_, err := conn.Exec(ctx, `INSERT INTO mark VALUES (?, ?::UUID, 0, 0, 0, 0, 0, 0)`,
-		int64(schemaVersion), uuidText(store))
-	return err
+	return writeMark(ctx, conn, Mark{Store: store}, 0)
 }
 
 // Open opens an existing store and never creates one. It returns ErrSchema for
