@@ -1,0 +1,100 @@
+package torture_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// crashPoint is a step at which the process can be told to die.
+type crashPoint struct {
+	name string
+	// most bounds how often the step is passed before.
+	most int
+	// repair says that the step is one of the command repair.
+	repair bool
+}
+
+var crashPoints = []crashPoint{
+	{name: "intake.decided", most: 60},
+	{name: "intake.applied", most: 60},
+	{name: "intake.synced", most: 60},
+	{name: "materializer.read", most: 5},
+	{name: "materializer.applied", most: 5},
+	{name: "materializer.trimmed", most: 5},
+}
+
+func (x *torture) killAtAnyPoint() { x.killAtPoint(crashPoints[x.rand.IntN(len(crashPoints))]) }
+
+// killAtPoint has the process die at a step.
+func (x *torture) killAtPoint(p crashPoint) {
+	setting := "ACTIONPULSE_CRASH_AT=" + p.name + ":" + strconv.Itoa(1+x.rand.IntN(p.most))
+	x.server.drain(x.T)
+	if p.repair {
+		if r := x.program.run(x.ctx, x.T, []string{setting}, "repair"); !r.killed {
+			x.Fatalf("repair did not come to %s: %s", setting, r)
+		}
+		x.unfinishedRepair()
+	} else {
+		x.server = x.program.serve(x.T, x.address, x.moods(), setting)
+		if r := x.server.end(x.T); !r.killed {
+			x.Fatalf("the server did not die at %s: %s", setting, r)
+		}
+	}
+	x.armed[p.name]++
+	x.start()
+}
+
+// unfinishedRepair: after a repair that was cut short a server comes up with
+// everything or refuses the folder, until it has been repaired.
+func (x *torture) unfinishedRepair() {
+	server := x.program.serve(x.T, x.aside, nil)
+	if server.await(x.T) {
+		server.drain(x.T)
+		x.program.verify(x.ctx, x.T)
+		return
+	}
+	x.checkRefusal(server.end(x.T))
+	if r := x.program.run(x.ctx, x.T, nil, "repair"); r.code != exitOK {
+		x.Fatalf("a second repair: %s", r)
+	}
+}
+
+var crashCall = regexp.MustCompile(`crash\.Point\(("[^"]*")?`)
+
+// TestEveryCrashPointIsArmed: a new crash point is one at which the harness
+// kills the process.
+func TestEveryCrashPointIsArmed(t *testing.T) {
+	var found []string
+	root := filepath.Join("..", "..")
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		for _, call := range crashCall.FindAllSubmatch(content, -1) {
+			if len(call[1]) == 0 {
+				t.Errorf("%s: a crash point must be named where it is", path)
+			}
+			found = append(found, strings.Trim(string(call[1]), `"`))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var armed []string
+	for _, p := range crashPoints {
+		armed = append(armed, p.name)
+	}
+	slices.Sort(found)
+	slices.Sort(armed)
+	if !slices.Equal(found, armed) {
+		t.Errorf("crash points in the code: %v; armed: %v", found, armed)
+	}
+}

@@ -1,0 +1,199 @@
+// Package torture_test runs the real binary through a network that breaks and
+// kills it again and again, at random and between any two steps of the path of
+// an event, and then compares what is stored with what was acknowledged. It
+// signals only processes that it started.
+//
+// A run is described by its seed: what the senders send, what the proxy does to
+// each request and the order of the rounds follow from it. How they interleave
+// does not, so a repeat with the same seed is a similar run, not the same one.
+package torture_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/actionpulse/actionpulse/test/faultproxy"
+)
+
+var (
+	seedFlag     = flag.Uint64("seed", 0, "seed of the run; 0 takes one from the clock")
+	durationFlag = flag.Duration("duration", 0, "how long to go on with random rounds after one of each kind")
+)
+
+// torture is a run: one data folder, one server at a time, and senders that
+// never stop.
+type torture struct {
+	*testing.T
+
+	ctx     context.Context
+	seed    uint64
+	rand    *rand.Rand
+	dir     string
+	program program
+	// address is where the senders' server listens, aside where servers
+	// listen that no sender must reach.
+	address, aside string
+	creds          credentials
+	model          *model
+	proxy          *faultproxy.Proxy
+	client         *client
+	fleet          *fleet
+	server         *process
+	began          time.Time
+	rounds         int
+	// armed counts how often the server was killed at each point.
+	armed map[string]int
+}
+
+// TestTorture: whatever befalls network and server, every acknowledged event
+// is stored exactly once, and nothing that was not sent.
+func TestTorture(t *testing.T) {
+	x := newTorture(t, buildBinary(t), workFolder(t))
+	x.startProxy()
+	x.start()
+	x.fleet = x.client.start(x.ctx, x.seed, 6, 120*time.Millisecond)
+	x.each()
+	for time.Since(x.began) < *durationFlag {
+		x.round(rounds[x.rand.IntN(len(rounds))])
+	}
+	x.finish()
+}
+
+// workFolder makes a folder that is kept if the test fails.
+func workFolder(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "actionpulse-torture-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("kept: %s", dir)
+			return
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+func newTorture(t *testing.T, path, dir string) *torture {
+	t.Helper()
+	seed := *seedFlag
+	if seed == 0 {
+		seed = uint64(time.Now().UnixNano())
+	}
+	t.Logf("seed %d (repeat with -seed %d)", seed, seed)
+	x := &torture{
+		T: t, ctx: t.Context(), seed: seed, rand: newRand(seed, 1<<32), dir: dir,
+		program: program{path: path, data: filepath.Join(dir, "data"), log: filepath.Join(dir, "server.log")},
+		model:   newModel(), began: time.Now(), armed: map[string]int{},
+	}
+	x.address, x.aside = freeAddresses(t)
+	x.creds = x.program.init(x.ctx, t)
+	x.client = newClient(x.model, "http://"+x.address, x.creds.secrets())
+	return x
+}
+
+// startProxy puts the broken network between clients and server.
+func (x *torture) startProxy() {
+	proxy, err := faultproxy.Start(faultproxy.Options{
+		Seed: x.seed, Upstream: x.address,
+		Faults: faultproxy.Faults{
+			DropRequest: 0.03, DropAnswer: 0.06, Truncate: 0.02, Duplicate: 0.06, TooMany: 0.01, ServerError: 0.03, Unavailable: 0.02,
+			Delay: 0.1, MaxDelay: 200 * time.Millisecond,
+		},
+		OnDeliver: x.delivered,
+	})
+	if err != nil {
+		x.Fatal(err)
+	}
+	x.proxy = proxy
+	x.client.url = proxy.URL()
+	x.Cleanup(func() {
+		if x.fleet != nil {
+			x.fleet.cancel(nil)
+			x.fleet.done.Wait()
+		}
+		if err := proxy.Close(); err != nil {
+			x.Error(err)
+		}
+	})
+}
+
+// start starts the server and demands that it takes requests.
+func (x *torture) start(flags ...string) {
+	x.Helper()
+	x.server = x.program.serve(x.T, x.address, append(x.moods(), flags...))
+	if !x.server.await(x.T) {
+		x.Fatalf("the server did not start: %s", x.server.end(x.T))
+	}
+}
+
+// moods are settings that change how often and how much is written at once.
+func (x *torture) moods() []string {
+	return []string{
+		fmt.Sprintf("--materializer.max_rows=%d", []int{50, 500, 20_000}[x.rand.IntN(3)]),
+		fmt.Sprintf("--materializer.max_delay=%dms", []int{1, 20, 100, 500}[x.rand.IntN(4)]),
+	}
+}
+
+// traffic waits until n more requests were acknowledged.
+func (x *torture) traffic(n int) {
+	x.Helper()
+	deadline := time.After(patience)
+	before, _ := x.model.progress()
+	for {
+		now, acked := x.model.progress()
+		if now.requests >= before.requests+n {
+			return
+		}
+		select {
+		case <-acked:
+		case err := <-x.fleet.fault:
+			x.Fatal(err)
+		case <-x.server.exited:
+			x.Fatalf("the server ended: %s", x.server.end(x.T))
+		case <-deadline:
+			x.Fatalf("%d requests of %d were acknowledged in %s", now.requests-before.requests, n, patience)
+		}
+	}
+}
+
+// pause lets a random time pass while the senders work.
+func (x *torture) pause(most time.Duration) {
+	x.Helper()
+	select {
+	case <-time.After(time.Duration(x.rand.Int64N(int64(most)))):
+	case err := <-x.fleet.fault:
+		x.Fatal(err)
+	}
+}
+
+// finish compares what is stored with what was acknowledged.
+func (x *torture) finish() {
+	if err := x.proxy.SetFaults(faultproxy.Faults{}); err != nil {
+		x.Fatal(err)
+	}
+	x.fleet.finish(patience)
+	select {
+	case err := <-x.fleet.fault:
+		x.Fatal(err)
+	default:
+	}
+	x.server.drain(x.T)
+	x.complete(x.program)
+	x.start()
+	x.repeatAll()
+	x.server.drain(x.T)
+	x.complete(x.program)
+	c, _ := x.model.progress()
+	x.Logf("seed %d: %d rounds in %s, %+v, proxy %+v, killed at %v", x.seed, x.rounds, time.Since(x.began).Round(time.Second), c, x.proxy.Counts(), x.armed)
+}
