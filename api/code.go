@@ -47,51 +47,81 @@ type Spec struct {
 
 // Catalogue lists every code once, in order of status.
 var Catalogue = []Spec{
-	{CodeInvalidJSON, http.StatusBadRequest, false, false,
+	{
+		CodeInvalidJSON, http.StatusBadRequest, false, false,
 		"the body is not valid JSON in UTF-8, repeats a member name or nests deeper than 64 levels",
-		"correct the body; a repeat gets the same refusal"},
-	{CodeUnauthenticated, http.StatusUnauthorized, false, false,
+		"correct the body; a repeat gets the same refusal",
+	},
+	{
+		CodeUnauthenticated, http.StatusUnauthorized, false, false,
 		"no credential was sent, or it is unknown or revoked",
-		"send a valid credential in the Authorization header"},
-	{CodeTokenExpired, http.StatusUnauthorized, false, false,
+		"send a valid credential in the Authorization header",
+	},
+	{
+		CodeTokenExpired, http.StatusUnauthorized, false, false,
 		"the access token was valid once and has expired",
-		"refresh the access token once and call anew"},
-	{CodePaymentRequired, http.StatusPaymentRequired, false, false,
+		"refresh the access token once and call anew",
+	},
+	{
+		CodePaymentRequired, http.StatusPaymentRequired, false, false,
 		"the organization is suspended",
-		"settle the account"},
-	{CodeForbidden, http.StatusForbidden, false, false,
+		"settle the account",
+	},
+	{
+		CodeForbidden, http.StatusForbidden, false, false,
 		"the credential is of the wrong kind, its role is too low or its origin is not allowed",
-		"use a credential that may call this method"},
-	{CodeNotFound, http.StatusNotFound, false, false,
+		"use a credential that may call this method",
+	},
+	{
+		CodeNotFound, http.StatusNotFound, false, false,
 		"the path or object does not exist or belongs to another organization",
-		"check the path and the id"},
-	{CodeMethodNotAllowed, http.StatusMethodNotAllowed, false, false,
+		"check the path and the id",
+	},
+	{
+		CodeMethodNotAllowed, http.StatusMethodNotAllowed, false, false,
 		"the path exists but not with this method",
-		"use a method named in the Allow header"},
-	{CodeRequestTimeout, http.StatusRequestTimeout, true, true,
+		"use a method named in the Allow header",
+	},
+	{
+		CodeRequestTimeout, http.StatusRequestTimeout, true, true,
 		"the body arrived too slowly",
-		"send the request again"},
-	{CodePayloadTooLarge, http.StatusRequestEntityTooLarge, false, false,
+		"send the request again",
+	},
+	{
+		CodePayloadTooLarge, http.StatusRequestEntityTooLarge, false, false,
 		"the body, once inflated, is larger than details.limit_bytes",
-		"send a smaller body, for example half of the batch"},
-	{CodeUnsupportedMediaType, http.StatusUnsupportedMediaType, false, false,
+		"send a smaller body, for example half of the batch",
+	},
+	{
+		CodeUnsupportedMediaType, http.StatusUnsupportedMediaType, false, false,
 		"the Content-Type or Content-Encoding is not one this method reads",
-		"send JSON, plain or encoded with gzip or zstd"},
-	{CodeValidationFailed, http.StatusUnprocessableEntity, false, false,
+		"send JSON, plain or encoded with gzip or zstd",
+	},
+	{
+		CodeValidationFailed, http.StatusUnprocessableEntity, false, false,
 		"the request is well-formed but a member has a value that is not allowed; details.field names it",
-		"correct the request; a repeat gets the same refusal"},
-	{CodeRateLimited, http.StatusTooManyRequests, true, true,
+		"correct the request; a repeat gets the same refusal",
+	},
+	{
+		CodeRateLimited, http.StatusTooManyRequests, true, true,
 		"the rate budget of the key is used up",
-		"wait exactly Retry-After seconds and send the same request again"},
-	{CodeInternal, http.StatusInternalServerError, true, true,
+		"wait exactly Retry-After seconds and send the same request again",
+	},
+	{
+		CodeInternal, http.StatusInternalServerError, true, true,
 		"the server failed; for intake it means that nothing of the request was accepted",
-		"send the whole request again after a delay, a bounded number of times"},
-	{CodeUnavailable, http.StatusServiceUnavailable, true, true,
+		"send the whole request again after a delay, a bounded number of times",
+	},
+	{
+		CodeUnavailable, http.StatusServiceUnavailable, true, true,
 		"the server cannot do this now; details.applied says whether the change was made",
-		"look at details.applied, then send the same request again after Retry-After"},
-	{CodeQueryTimeout, http.StatusGatewayTimeout, true, false,
+		"look at details.applied, then send the same request again after Retry-After",
+	},
+	{
+		CodeQueryTimeout, http.StatusGatewayTimeout, true, false,
 		"the query did not finish within its time budget",
-		"narrow the date range or the filters, then repeat"},
+		"narrow the date range or the filters, then repeat",
+	},
 }
 
 // Lookup returns the Spec of a code. An unknown code is described as

@@ -10,8 +10,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/actionpulse/actionpulse/retry"
 	"pgregory.net/rapid"
+
+	"github.com/actionpulse/actionpulse/retry"
 )
 
 // middle is the randomness that leaves delays without jitter.

@@ -67,7 +67,7 @@ func TestDecideTable(t *testing.T) {
 		{"unheard of", retry.Outcome{Status: 503, Code: "of_the_future"}, [4]retry.Action{unlisted, unlisted, unlisted, unlisted}},
 	} {
 		for kind, want := range c.want {
-			c.o.Kind = retry.Kind(kind) //nolint:gosec // 0 to 3
+			c.o.Kind = retry.Kind(kind)
 			v := retry.Decide(c.o, noon)
 			if v.Action != want || v.Retry != (want == retry.Repeat) || v.Reason == "" {
 				t.Errorf("%s, kind %d: got %+v, want action %d", c.name, kind, v, want)

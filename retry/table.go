@@ -46,38 +46,70 @@ type Rule struct {
 
 // Table holds the rules; the first that matches counts. It is read only.
 var Table = []Rule{
-	{nil, nil, false, ReadFirst, Repeat, Repeat, Repeat,
-		"no answer came"},
-	{statuses(http.StatusTooManyRequests), nil, true, Repeat, Repeat, Repeat, Repeat,
-		"a proxy limits the rate"},
-	{statuses(408, 500, 502, 503, 504), nil, true, ReadFirst, Repeat, Repeat, Repeat,
-		"a proxy answered in place of the server"},
-	{statuses(http.StatusRequestTimeout), codes("request_timeout"), false, Repeat, Repeat, Repeat, Repeat,
-		"the body arrived too slowly"},
-	{statuses(http.StatusGatewayTimeout), codes("query_timeout"), false, Change, Change, Change, Change,
-		"narrow the date range or the filters first"},
-	{statuses(http.StatusTooManyRequests), codes("rate_limited"), false, Repeat, Repeat, Repeat, Repeat,
-		"the rate budget of the key is used up"},
-	{statuses(http.StatusTooManyRequests), codes("quota_exceeded", "trial_quota_exceeded"), false, Stop, Stop, Stop, Stop,
-		"the quota is used up until the next period or payment"},
-	{statuses(http.StatusInternalServerError), codes("internal"), false, ReadFirst, Repeat, Repeat, Repeat,
-		"the server failed"},
-	{statuses(http.StatusServiceUnavailable), codes("unavailable"), false, ReadFirst, Repeat, Repeat, Repeat,
-		"the server cannot do this now"},
-	{statuses(http.StatusConflict), codes("privacy_job_active"), false, Repeat, Repeat, Repeat, Repeat,
-		"a privacy job is running"},
-	{statuses(http.StatusConflict), nil, false, ReadFirst, ReadFirst, ReadFirst, ReadFirst,
-		"it conflicts with the present state: read that, then decide anew"},
-	{statuses(http.StatusRequestEntityTooLarge), nil, false, Change, Change, Change, Change,
-		"the body is too large: make it smaller"},
-	{statuses(400, 422), nil, false, Stop, Stop, Stop, Stop,
-		"a repeat gets the same refusal"},
-	{statuses(401, 402, 403), nil, false, Stop, Stop, Stop, Stop,
-		"the credential does not allow it"},
-	{statuses(404, 405, 415), nil, false, Stop, Stop, Stop, Stop,
-		"the server does not offer this"},
-	{statuses(502, 504), codes("model_error", "step_failed", "outcome_unknown", "execution_timeout"), false, Stop, Stop, Stop, Stop,
-		"the execution failed"},
+	{
+		nil, nil, false, ReadFirst, Repeat, Repeat, Repeat,
+		"no answer came",
+	},
+	{
+		statuses(http.StatusTooManyRequests), nil, true, Repeat, Repeat, Repeat, Repeat,
+		"a proxy limits the rate",
+	},
+	{
+		statuses(408, 500, 502, 503, 504), nil, true, ReadFirst, Repeat, Repeat, Repeat,
+		"a proxy answered in place of the server",
+	},
+	{
+		statuses(http.StatusRequestTimeout), codes("request_timeout"), false, Repeat, Repeat, Repeat, Repeat,
+		"the body arrived too slowly",
+	},
+	{
+		statuses(http.StatusGatewayTimeout), codes("query_timeout"), false, Change, Change, Change, Change,
+		"narrow the date range or the filters first",
+	},
+	{
+		statuses(http.StatusTooManyRequests), codes("rate_limited"), false, Repeat, Repeat, Repeat, Repeat,
+		"the rate budget of the key is used up",
+	},
+	{
+		statuses(http.StatusTooManyRequests), codes("quota_exceeded", "trial_quota_exceeded"), false, Stop, Stop, Stop, Stop,
+		"the quota is used up until the next period or payment",
+	},
+	{
+		statuses(http.StatusInternalServerError), codes("internal"), false, ReadFirst, Repeat, Repeat, Repeat,
+		"the server failed",
+	},
+	{
+		statuses(http.StatusServiceUnavailable), codes("unavailable"), false, ReadFirst, Repeat, Repeat, Repeat,
+		"the server cannot do this now",
+	},
+	{
+		statuses(http.StatusConflict), codes("privacy_job_active"), false, Repeat, Repeat, Repeat, Repeat,
+		"a privacy job is running",
+	},
+	{
+		statuses(http.StatusConflict), nil, false, ReadFirst, ReadFirst, ReadFirst, ReadFirst,
+		"it conflicts with the present state: read that, then decide anew",
+	},
+	{
+		statuses(http.StatusRequestEntityTooLarge), nil, false, Change, Change, Change, Change,
+		"the body is too large: make it smaller",
+	},
+	{
+		statuses(400, 422), nil, false, Stop, Stop, Stop, Stop,
+		"a repeat gets the same refusal",
+	},
+	{
+		statuses(401, 402, 403), nil, false, Stop, Stop, Stop, Stop,
+		"the credential does not allow it",
+	},
+	{
+		statuses(404, 405, 415), nil, false, Stop, Stop, Stop, Stop,
+		"the server does not offer this",
+	},
+	{
+		statuses(502, 504), codes("model_error", "step_failed", "outcome_unknown", "execution_timeout"), false, Stop, Stop, Stop, Stop,
+		"the execution failed",
+	},
 }
 
 func statuses(s ...int) []int { return s }

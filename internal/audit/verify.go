@@ -10,13 +10,12 @@ import (
 	"time"
 
 	"github.com/cespare/xxhash/v2"
+	"github.com/google/uuid"
 
 	"github.com/actionpulse/actionpulse/internal/dedup"
 	"github.com/actionpulse/actionpulse/internal/eventstore"
 	"github.com/actionpulse/actionpulse/internal/intakestore"
 	"github.com/actionpulse/actionpulse/internal/record"
-
-	"github.com/google/uuid"
 )
 
 // maxDifferences is how many differences a report spells out.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -60,10 +61,8 @@ func between[T cmp.Ordered](name string, value, least, most T) error {
 }
 
 func oneOf(name, value string, allowed ...string) error {
-	for _, a := range allowed {
-		if value == a {
-			return nil
-		}
+	if slices.Contains(allowed, value) {
+		return nil
 	}
 	return fmt.Errorf("%s: must be one of %v, not %q", name, allowed, value)
 }

@@ -71,6 +71,7 @@ func (c *Credential) AllowsOrigin(origin string) bool {
 // Record is a credential as it is stored.
 type Record struct {
 	Credential
+
 	Hash Hash
 	// Prefix and LastFour are what may be shown of the secret.
 	Prefix   string

@@ -21,6 +21,7 @@ import (
 // watched is a store that counts look-ups, and can fail or pause them.
 type watched struct {
 	credential.Store
+
 	finds atomic.Int64
 	fail  atomic.Pointer[error]
 	// found, if set, runs when a look-up has its answer and before that is

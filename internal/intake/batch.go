@@ -40,7 +40,7 @@ func (p *parser) batch(body []byte) (*batch, error) {
 		case "historical":
 			err = p.historical(dec, b, &invalid)
 		default:
-			_, err = p.value(dec, 2)
+			_, err = p.value(dec)
 		}
 		return err
 	})
@@ -66,7 +66,7 @@ const notArray = -1
 func (p *parser) events(dec *jsontext.Decoder, b *batch) (int, error) {
 	b.items, b.rejected, b.events, p.encoded = nil, []api.Rejection{}, nil, p.encoded[:0]
 	if dec.PeekKind() != '[' {
-		_, err := p.value(dec, 2)
+		_, err := p.value(dec)
 		return notArray, err
 	}
 	if _, err := dec.ReadToken(); err != nil {
@@ -113,7 +113,7 @@ func (p *parser) take(b *batch, index int, raw jsontext.Value) {
 }
 
 func (p *parser) sentAt(dec *jsontext.Decoder, b *batch, invalid *error) error {
-	value, err := p.value(dec, 2)
+	value, err := p.value(dec)
 	if err != nil || value.Kind() == 'n' {
 		return err
 	}
@@ -124,7 +124,7 @@ func (p *parser) sentAt(dec *jsontext.Decoder, b *batch, invalid *error) error {
 }
 
 func (p *parser) historical(dec *jsontext.Decoder, b *batch, invalid *error) error {
-	value, err := p.value(dec, 2)
+	value, err := p.value(dec)
 	if err != nil {
 		return err
 	}

@@ -126,13 +126,16 @@ func end(dec *jsontext.Decoder) error {
 	}
 }
 
-// value reads the next value and checks it whole. Level is the value's own.
-func (p *parser) value(dec *jsontext.Decoder, level int) (jsontext.Value, error) {
+// memberLevel is how deep the value of a member of the body lies.
+const memberLevel = 2
+
+// value reads the value of a member of the body and checks it whole.
+func (p *parser) value(dec *jsontext.Decoder) (jsontext.Value, error) {
 	value, err := dec.ReadValue()
 	if err != nil {
 		return nil, err
 	}
-	return value, p.check(value, level)
+	return value, p.check(value, memberLevel)
 }
 
 // check refuses repeated names and deep nesting in a value at a level.
@@ -167,7 +170,7 @@ func (p *parser) text(value jsontext.Value) (text string, ok bool) {
 		return "", false
 	}
 	if bytes.IndexByte(value, '\\') < 0 {
-		return unsafe.String(unsafe.SliceData(value[1:]), len(value)-2), true
+		return unsafe.String(unsafe.SliceData(value[1:]), len(value)-2), true //nolint:gosec // the body outlives the text
 	}
 	unquoted, err := jsontext.AppendUnquote(nil, value)
 	return string(unquoted), err == nil

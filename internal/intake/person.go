@@ -57,7 +57,7 @@ func (p *parser) alias(body []byte) (record.Item, error) {
 // person reads the members of a request about a person.
 func (p *parser) person(body []byte) (f fields, traits jsontext.Value, err error) {
 	err = p.members(body, func(name string, dec *jsontext.Decoder) error {
-		value, err := p.value(dec, 2)
+		value, err := p.value(dec)
 		if err != nil || value.Kind() == 'n' {
 			return err
 		}

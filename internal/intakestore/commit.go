@@ -3,6 +3,7 @@ package intakestore
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -149,8 +150,7 @@ func putClaim(batch *pebble.Batch, seg *segment, id record.Identity, c dedup.Cla
 // FindClaim returns the newest claim of an identity, expired or not.
 func (s *Store) FindClaim(id record.Identity) (dedup.Claim, bool, error) {
 	hash := identityHash(s.seed, id)
-	for i := len(s.segments) - 1; i >= 0; i-- {
-		seg := s.segments[i]
+	for _, seg := range slices.Backward(s.segments) {
 		if !seg.filter.mayContain(hash) {
 			continue
 		}

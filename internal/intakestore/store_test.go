@@ -20,6 +20,7 @@ var identity = [16]byte{1, 2, 3}
 const window = int64(48 * time.Hour / time.Millisecond)
 
 func options(t testing.TB, dir string) intakestore.Options {
+	t.Helper()
 	return intakestore.Options{
 		Dir:  dir,
 		Mark: filepath.Join(filepath.Dir(dir), "ACKNOWLEDGED"),

@@ -2,7 +2,6 @@ package lint
 
 import (
 	"go/ast"
-	"path"
 	"regexp"
 	"strings"
 	"testing"
@@ -63,28 +62,5 @@ func TestPackageNamesSayWhatIsInside(t *testing.T) {
 		case "util", "utils", "common", "helper", "helpers", "types", "misc", "shared", "base":
 			t.Errorf("%s: a package named %s holds anything", f.path, name)
 		}
-	}
-}
-
-// TestNoSlicesInQueries: with the engine the code is generated for, sqlc.slice
-// compiles and then returns wrong rows on SQLite, without an error.
-func TestNoSlicesInQueries(t *testing.T) {
-	t.Parallel()
-	queries := 0
-	err := walk(func(name string, content []byte) error {
-		if path.Ext(name) != ".sql" {
-			return nil
-		}
-		queries++
-		if strings.Contains(string(content), "sqlc.slice") {
-			t.Errorf("%s uses sqlc.slice: pass a JSON array, or loop", name)
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if queries == 0 {
-		t.Error("no .sql files found")
 	}
 }

@@ -59,7 +59,7 @@ func walk(fn func(path string, content []byte) error) error {
 		if d.IsDir() && (hidden || slices.Contains([]string{"bin", "data", "dist", "node_modules", "testdata"}, d.Name())) {
 			return fs.SkipDir
 		}
-		if d.IsDir() || hidden || !slices.Contains([]string{".go", ".md", ".sql"}, filepath.Ext(path)) {
+		if d.IsDir() || hidden || !slices.Contains([]string{".go", ".md"}, filepath.Ext(path)) {
 			return nil
 		}
 		content, err := fs.ReadFile(tree, path)

@@ -67,6 +67,7 @@ type Params struct {
 // Materializer is the one writer of the event store.
 type Materializer struct {
 	Params
+
 	mark eventstore.Mark
 }
 

@@ -220,7 +220,7 @@ func (d *decoder) string() string {
 	if len(b) == 0 {
 		return ""
 	}
-	return unsafe.String(&b[0], len(b))
+	return unsafe.String(&b[0], len(b)) //nolint:gosec // the caller keeps the record's bytes as they are
 }
 
 func appendString(dst []byte, s string) []byte {

@@ -31,6 +31,7 @@ type client struct {
 // refusal.
 type answer struct {
 	api.TrackResponse
+
 	// message and requestID are of the envelope.
 	message   string
 	requestID string

@@ -9,8 +9,9 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/actionpulse/actionpulse/api"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/actionpulse/actionpulse/api"
 )
 
 // csvRows reads the rows of a CSV input whose first record is the header.

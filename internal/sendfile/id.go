@@ -24,7 +24,8 @@ func newChain(seed string) *chain {
 
 // next takes in one record and returns its id.
 func (c *chain) next(cells ...string) string {
-	b := append(c.scratch[:0], c.sum[:]...)
+	b := c.scratch[:0]
+	b = append(b, c.sum[:]...)
 	b = binary.AppendUvarint(b, uint64(len(cells)))
 	for _, cell := range cells {
 		b = binary.AppendUvarint(b, uint64(len(cell)))

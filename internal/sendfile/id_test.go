@@ -13,7 +13,7 @@ import (
 )
 
 // idsOf returns the ids of an input's lines.
-func idsOf(t interface{ Fatal(...any) }, in io.Reader, o sendfile.Options) []string {
+func idsOf(t interface{ Fatal(args ...any) }, in io.Reader, o sendfile.Options) []string {
 	items, err := readAll(in, o)
 	if err != nil {
 		t.Fatal(err)

@@ -7,8 +7,9 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/actionpulse/actionpulse/api"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/actionpulse/actionpulse/api"
 )
 
 // jsonLines reads an input with one item object a line.

@@ -219,8 +219,10 @@ func (s *Sender) split(ctx context.Context, items []Item, size int) error {
 	if len(items) == 1 {
 		s.summary.Sent++
 		item := items[0]
-		s.reject(Rejected{item.Source, item.Line, item.EventID, api.RejectEventTooLarge,
-			fmt.Sprintf("the server refuses a body of %d bytes", size)})
+		s.reject(Rejected{
+			item.Source, item.Line, item.EventID, api.RejectEventTooLarge,
+			fmt.Sprintf("the server refuses a body of %d bytes", size),
+		})
 		return nil
 	}
 	s.batch.shrink(size / 2)

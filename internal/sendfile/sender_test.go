@@ -64,8 +64,10 @@ func TestSendThroughFaults(t *testing.T) {
 			server := newTrackServer(t)
 			p, err := faultproxy.Start(faultproxy.Options{
 				Seed: seed, Upstream: strings.TrimPrefix(server.URL, "http://"),
-				Faults: faultproxy.Faults{DropRequest: 0.1, DropAnswer: 0.15, Truncate: 0.1, Duplicate: 0.15, TooMany: 0.05,
-					ServerError: 0.1, Unavailable: 0.1, Delay: 0.1, MaxDelay: time.Millisecond, RetryAfter: 3 * time.Second},
+				Faults: faultproxy.Faults{
+					DropRequest: 0.1, DropAnswer: 0.15, Truncate: 0.1, Duplicate: 0.15, TooMany: 0.05,
+					ServerError: 0.1, Unavailable: 0.1, Delay: 0.1, MaxDelay: time.Millisecond, RetryAfter: 3 * time.Second,
+				},
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -160,8 +162,10 @@ func TestSendRefused(t *testing.T) {
 		want   string
 	}{
 		"unknown key": {nil, "aps_wrong", "401 unauthenticated: unknown key Bearer [key] (request r-1)"},
-		"forbidden": {func(w http.ResponseWriter, _ int) bool { refuse(w, api.CodeForbidden, "no\x1b[31m"); return true },
-			"", "403 forbidden: no [31m"},
+		"forbidden": {
+			func(w http.ResponseWriter, _ int) bool { refuse(w, api.CodeForbidden, "no\x1b[31m"); return true },
+			"", "403 forbidden: no [31m",
+		},
 		"redirect": {func(w http.ResponseWriter, _ int) bool {
 			w.Header().Set("Location", "https://elsewhere.example/"+key)
 			w.WriteHeader(http.StatusPermanentRedirect)

@@ -3,6 +3,7 @@ package sendfile
 import (
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/actionpulse/actionpulse/api"
@@ -68,19 +69,20 @@ func (r *Reason) add(x Rejected) {
 }
 
 // WriteText writes the summary for a person to read.
-func (s Summary) WriteText(w io.Writer) error {
-	text := fmt.Sprintf("sent %d, accepted %d, duplicates %d, rejected %d\n", s.Sent, s.Accepted, s.Duplicates, s.Rejected)
+func (s *Summary) WriteText(w io.Writer) error {
+	var text strings.Builder
+	fmt.Fprintf(&text, "sent %d, accepted %d, duplicates %d, rejected %d\n", s.Sent, s.Accepted, s.Duplicates, s.Rejected)
 	if s.OwnDuplicates > 0 {
-		text += fmt.Sprintf("  %d of the duplicates were in requests sent again, so this run may have stored them\n", s.OwnDuplicates)
+		fmt.Fprintf(&text, "  %d of the duplicates were in requests sent again, so this run may have stored them\n", s.OwnDuplicates)
 	}
 	for _, reason := range s.Reasons {
-		text += fmt.Sprintf("  %s: %d\n", reason.Code, reason.Count)
+		fmt.Fprintf(&text, "  %s: %d\n", reason.Code, reason.Count)
 		for _, x := range reason.Examples {
-			text += fmt.Sprintf("    %s:%d: %s\n", x.Source, x.Line, x.Message)
+			fmt.Fprintf(&text, "    %s:%d: %s\n", x.Source, x.Line, x.Message)
 		}
 	}
-	text += fmt.Sprintf("%d requests, %d retries, %s\n", s.Requests, s.Retries, s.Elapsed.Round(time.Millisecond))
-	if _, err := io.WriteString(w, text); err != nil {
+	fmt.Fprintf(&text, "%d requests, %d retries, %s\n", s.Requests, s.Retries, s.Elapsed.Round(time.Millisecond))
+	if _, err := io.WriteString(w, text.String()); err != nil {
 		return fmt.Errorf("writing the summary: %w", err)
 	}
 	return nil

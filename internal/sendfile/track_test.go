@@ -28,6 +28,7 @@ const key = "aps_secret"
 // items one by one.
 type trackServer struct {
 	*httptest.Server
+
 	// limit is the largest body it takes.
 	limit int
 	// before, if set, may answer in place of the method.
@@ -154,7 +155,7 @@ type run struct {
 	batchSize int
 	attempts  int
 	// ctx ends the run; nil means the test's.
-	ctx        context.Context
+	ctx        context.Context //nolint:containedctx // a default that a test can replace
 	historical bool
 	options    sendfile.Options
 	onSent     func(sendfile.Summary)

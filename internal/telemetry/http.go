@@ -17,11 +17,15 @@ type HTTP struct {
 
 func newHTTP(f factory) *HTTP {
 	return &HTTP{
-		requests: f.counterVec(name{"http", "requests_total",
-			"Requests by route, error code (ok if none) and status; 499 is a client that went away, 0 an answer that was withheld."},
+		requests: f.counterVec(name{
+			"http", "requests_total",
+			"Requests by route, error code (ok if none) and status; 499 is a client that went away, 0 an answer that was withheld.",
+		},
 			"route", "code", "status"),
-		seconds: f.histogramVec(name{"http", "request_seconds",
-			"Time from the request's header to its answer, by route."},
+		seconds: f.histogramVec(name{
+			"http", "request_seconds",
+			"Time from the request's header to its answer, by route.",
+		},
 			prometheus.ExponentialBuckets(0.0005, 2, 16), "route"),
 		inFlight: f.gauge(name{"http", "in_flight", "Requests being answered."}),
 	}

@@ -21,22 +21,38 @@ type Intake struct {
 
 func newIntake(f factory) *Intake {
 	return &Intake{
-		accepted: f.counter(name{"intake", "accepted_total",
-			"Valid items that were acknowledged, repeats included."}),
-		duplicates: f.counter(name{"intake", "duplicates_total",
-			"Acknowledged items that were repeats."}),
-		conflicting: f.counter(name{"intake", "conflicting_total",
-			"Repeats whose body differed from the first."}),
-		rejected: f.counterVec(name{"intake", "rejected_total",
-			"Items refused for their content, by code."}, "code"),
-		groupItems: f.histogram(name{"intake", "group_items",
-			"Items written by one synced commit."}, prometheus.ExponentialBuckets(1, 4, 9)),
-		groupCalls: f.histogram(name{"intake", "group_requests",
-			"Requests answered by one synced commit."}, prometheus.ExponentialBuckets(1, 2, 11)),
-		sync: f.histogram(name{"intake", "sync_seconds",
-			"Time to write and sync one group."}, prometheus.ExponentialBuckets(0.0001, 2, 16)),
-		clockJumps: f.counter(name{"intake", "clock_jumps_total",
-			"Groups refused because the wall clock jumped."}),
+		accepted: f.counter(name{
+			"intake", "accepted_total",
+			"Valid items that were acknowledged, repeats included.",
+		}),
+		duplicates: f.counter(name{
+			"intake", "duplicates_total",
+			"Acknowledged items that were repeats.",
+		}),
+		conflicting: f.counter(name{
+			"intake", "conflicting_total",
+			"Repeats whose body differed from the first.",
+		}),
+		rejected: f.counterVec(name{
+			"intake", "rejected_total",
+			"Items refused for their content, by code.",
+		}, "code"),
+		groupItems: f.histogram(name{
+			"intake", "group_items",
+			"Items written by one synced commit.",
+		}, prometheus.ExponentialBuckets(1, 4, 9)),
+		groupCalls: f.histogram(name{
+			"intake", "group_requests",
+			"Requests answered by one synced commit.",
+		}, prometheus.ExponentialBuckets(1, 2, 11)),
+		sync: f.histogram(name{
+			"intake", "sync_seconds",
+			"Time to write and sync one group.",
+		}, prometheus.ExponentialBuckets(0.0001, 2, 16)),
+		clockJumps: f.counter(name{
+			"intake", "clock_jumps_total",
+			"Groups refused because the wall clock jumped.",
+		}),
 	}
 }
 
@@ -81,18 +97,30 @@ type Materializer struct {
 
 func newMaterializer(f factory) *Materializer {
 	return &Materializer{
-		rows: f.histogram(name{"materializer", "batch_rows",
-			"Rows written by one transaction."}, prometheus.ExponentialBuckets(1, 4, 9)),
-		seconds: f.histogram(name{"materializer", "batch_seconds",
-			"Time of one transaction."}, prometheus.ExponentialBuckets(0.001, 2, 15)),
-		failures: f.counter(name{"materializer", "failures_total",
-			"Transactions that failed and will be tried again."}),
-		quarantined: f.counter(name{"materializer", "quarantined_total",
-			"Items set aside because they could not be stored."}),
-		backlogItems: f.gauge(name{"materializer", "backlog_items",
-			"Acknowledged items not yet in the event store."}),
-		storedThrough: f.gauge(name{"materializer", "stored_through_seconds",
-			"Everything acknowledged before this time (seconds since 1970) can be queried."}),
+		rows: f.histogram(name{
+			"materializer", "batch_rows",
+			"Rows written by one transaction.",
+		}, prometheus.ExponentialBuckets(1, 4, 9)),
+		seconds: f.histogram(name{
+			"materializer", "batch_seconds",
+			"Time of one transaction.",
+		}, prometheus.ExponentialBuckets(0.001, 2, 15)),
+		failures: f.counter(name{
+			"materializer", "failures_total",
+			"Transactions that failed and will be tried again.",
+		}),
+		quarantined: f.counter(name{
+			"materializer", "quarantined_total",
+			"Items set aside because they could not be stored.",
+		}),
+		backlogItems: f.gauge(name{
+			"materializer", "backlog_items",
+			"Acknowledged items not yet in the event store.",
+		}),
+		storedThrough: f.gauge(name{
+			"materializer", "stored_through_seconds",
+			"Everything acknowledged before this time (seconds since 1970) can be queried.",
+		}),
 	}
 }
 
@@ -131,16 +159,26 @@ type Storage struct {
 
 func newStorage(f factory) *Storage {
 	return &Storage{
-		walBytes: f.gauge(name{"eventstore", "wal_bytes",
-			"Size of the event store's write-ahead log; alarm at 1 GB."}),
-		checkpoints: f.histogram(name{"eventstore", "checkpoint_seconds",
-			"Time of one checkpoint of the event store."}, prometheus.ExponentialBuckets(0.005, 2, 14)),
-		freeBytes: f.gauge(name{"storage", "free_bytes",
-			"Free space of the data folder's file system."}),
-		needBytes: f.gauge(name{"storage", "free_bytes_needed",
-			"Free space below which intake is refused."}),
-		refusing: f.gauge(name{"storage", "refusing",
-			"1 while intake is refused for want of space, else 0."}),
+		walBytes: f.gauge(name{
+			"eventstore", "wal_bytes",
+			"Size of the event store's write-ahead log; alarm at 1 GB.",
+		}),
+		checkpoints: f.histogram(name{
+			"eventstore", "checkpoint_seconds",
+			"Time of one checkpoint of the event store.",
+		}, prometheus.ExponentialBuckets(0.005, 2, 14)),
+		freeBytes: f.gauge(name{
+			"storage", "free_bytes",
+			"Free space of the data folder's file system.",
+		}),
+		needBytes: f.gauge(name{
+			"storage", "free_bytes_needed",
+			"Free space below which intake is refused.",
+		}),
+		refusing: f.gauge(name{
+			"storage", "refusing",
+			"1 while intake is refused for want of space, else 0.",
+		}),
 	}
 }
 

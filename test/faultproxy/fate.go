@@ -50,7 +50,6 @@ func (p *Proxy) draw(r *http.Request, body []byte) fate {
 	p.seen[sum]++
 	p.counts.Requests++
 	p.mu.Unlock()
-	//nolint:gosec // faults must be repeatable, not secret
 	return faults.draw(rand.New(rand.NewPCG(p.seed^repeat*0x9e3779b97f4a7c15, sum)))
 }
 
@@ -77,8 +76,13 @@ func (f Faults) at(x float64) fault {
 		fault fault
 		p     float64
 	}{
-		{dropRequest, f.DropRequest}, {dropAnswer, f.DropAnswer}, {truncate, f.Truncate}, {duplicate, f.Duplicate},
-		{tooMany, f.TooMany}, {serverError, f.ServerError}, {unavailable, f.Unavailable},
+		{dropRequest, f.DropRequest},
+		{dropAnswer, f.DropAnswer},
+		{truncate, f.Truncate},
+		{duplicate, f.Duplicate},
+		{tooMany, f.TooMany},
+		{serverError, f.ServerError},
+		{unavailable, f.Unavailable},
 	} {
 		if x < share.p {
 			return share.fault

@@ -83,37 +83,64 @@ func TestEachFault(t *testing.T) {
 		asked  int64
 		counts func(faultproxy.Counts) int64
 	}{
-		{"none", faultproxy.Faults{},
+		{
+			"none",
+			faultproxy.Faults{},
 			func(r result) bool {
 				return r.err == nil && r.status == 202 && r.body == "1 mine x" && r.header.Get("X-Asked") == "yes"
 			},
-			1, func(c faultproxy.Counts) int64 { return c.Passed }},
-		{"request dropped", faultproxy.Faults{DropRequest: 1},
+			1, func(c faultproxy.Counts) int64 { return c.Passed },
+		},
+		{
+			"request dropped",
+			faultproxy.Faults{DropRequest: 1},
 			func(r result) bool { return errors.Is(r.err, syscall.ECONNRESET) || errors.Is(r.err, io.EOF) },
-			0, func(c faultproxy.Counts) int64 { return c.DropRequest }},
-		{"answer dropped", faultproxy.Faults{DropAnswer: 1},
+			0, func(c faultproxy.Counts) int64 { return c.DropRequest },
+		},
+		{
+			"answer dropped",
+			faultproxy.Faults{DropAnswer: 1},
 			func(r result) bool { return errors.Is(r.err, syscall.ECONNRESET) || errors.Is(r.err, io.EOF) },
-			1, func(c faultproxy.Counts) int64 { return c.DropAnswer }},
-		{"truncated", faultproxy.Faults{Truncate: 1},
+			1, func(c faultproxy.Counts) int64 { return c.DropAnswer },
+		},
+		{
+			"truncated",
+			faultproxy.Faults{Truncate: 1},
 			func(r result) bool {
 				return r.status == 202 && r.body == "1 mi" && errors.Is(r.err, io.ErrUnexpectedEOF)
 			},
-			1, func(c faultproxy.Counts) int64 { return c.Truncate }},
-		{"doubled", faultproxy.Faults{Duplicate: 1},
+			1, func(c faultproxy.Counts) int64 { return c.Truncate },
+		},
+		{
+			"doubled",
+			faultproxy.Faults{Duplicate: 1},
 			func(r result) bool { return r.status == 202 && strings.HasSuffix(r.body, " mine x") },
-			2, func(c faultproxy.Counts) int64 { return c.Duplicate }},
-		{"429", faultproxy.Faults{TooMany: 1, RetryAfter: 2 * time.Second},
+			2, func(c faultproxy.Counts) int64 { return c.Duplicate },
+		},
+		{
+			"429",
+			faultproxy.Faults{TooMany: 1, RetryAfter: 2 * time.Second},
 			func(r result) bool { return r.status == 429 && r.header.Get("Retry-After") == "2" },
-			0, func(c faultproxy.Counts) int64 { return c.TooMany }},
-		{"500", faultproxy.Faults{ServerError: 1},
+			0, func(c faultproxy.Counts) int64 { return c.TooMany },
+		},
+		{
+			"500",
+			faultproxy.Faults{ServerError: 1},
 			func(r result) bool { return r.status == 500 && r.header.Get("X-Asked") == "" },
-			-1, func(c faultproxy.Counts) int64 { return c.ServerError }},
-		{"503", faultproxy.Faults{Unavailable: 1},
+			-1, func(c faultproxy.Counts) int64 { return c.ServerError },
+		},
+		{
+			"503",
+			faultproxy.Faults{Unavailable: 1},
 			func(r result) bool { return r.status == 503 && r.header.Get("X-Asked") == "" },
-			-1, func(c faultproxy.Counts) int64 { return c.Unavailable }},
-		{"delayed", faultproxy.Faults{Delay: 1, MaxDelay: time.Millisecond},
+			-1, func(c faultproxy.Counts) int64 { return c.Unavailable },
+		},
+		{
+			"delayed",
+			faultproxy.Faults{Delay: 1, MaxDelay: time.Millisecond},
 			func(r result) bool { return r.status == 202 && r.body == "1 mine x" },
-			1, func(c faultproxy.Counts) int64 { return c.Delay }},
+			1, func(c faultproxy.Counts) int64 { return c.Delay },
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -144,14 +171,15 @@ func TestReplay(t *testing.T) {
 	t.Parallel()
 	faults := faultproxy.Faults{TooMany: 0.3, ServerError: 0.2, Unavailable: 0.2}
 	address, _ := upstream(t)
-	run := func(seed uint64) (seen string) {
+	run := func(seed uint64) string {
+		var seen strings.Builder
 		p := start(t, faultproxy.Options{Seed: seed, Faults: faults, Upstream: address})
 		for i := range 20 {
 			for range 3 {
-				seen += fmt.Sprint(post(t, p, fmt.Sprint("request ", i)).status, " ")
+				fmt.Fprint(&seen, post(t, p, fmt.Sprint("request ", i)).status, " ")
 			}
 		}
-		return seen
+		return seen.String()
 	}
 	first := run(7)
 	if again := run(7); again != first {

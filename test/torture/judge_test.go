@@ -24,6 +24,34 @@ func (x *torture) complete(b program) {
 	}
 }
 
+// probe sends one event and asks for it until it is there: an answer without
+// it must not claim to hold everything acknowledged by then.
+func (x *torture) probe() {
+	x.Helper()
+	it, members := x.probes.plain()
+	it.event = "probe " + it.name
+	members["event"] = it.event
+	b := &batch{path: pathTrack, kind: it.kind, items: []*item{x.probes.finish(it, members)}}
+	x.probes.encode(b)
+	if _, err := x.direct.send(x.ctx, b, 10); err != nil {
+		x.Fatalf("probe: %v", err)
+	}
+	acknowledged := time.Now()
+	for time.Since(acknowledged) < patience {
+		page, err := reader{"http://" + x.address, x.creds}.query(x.ctx, map[string]any{"type": "events", "event": it.event})
+		if err != nil {
+			x.Fatalf("probe: %v", err)
+		}
+		if len(page.Items) == 1 {
+			return
+		}
+		if len(page.Items) > 0 || page.StoredThrough.After(acknowledged) {
+			x.Fatalf("stored through %s, but an event acknowledged at %s is there %d times", page.StoredThrough, acknowledged, len(page.Items))
+		}
+	}
+	x.Fatalf("an acknowledged event is not stored after %s", patience)
+}
+
 // read verifies a drained folder and returns all its events.
 func (x *torture) read(b program) []row {
 	x.Helper()
@@ -52,8 +80,6 @@ func (x *torture) read(b program) []row {
 // be a duplicate.
 func (x *torture) repeatAll() {
 	x.Helper()
-	direct := newClient(x.model, "http://"+x.address, x.creds.secrets())
-	direct.direct = true
 	g := newMaker(x.model, x.seed, 0, 1)
 	byKind := map[string][]*item{}
 	for _, it := range x.model.acknowledged() {
@@ -68,7 +94,7 @@ func (x *torture) repeatAll() {
 			}
 			b := &batch{path: pathTrack, kind: kind, items: items[:n]}
 			g.encode(b)
-			answer, err := direct.send(x.ctx, b, 1)
+			answer, err := x.direct.send(x.ctx, b, 1)
 			if err != nil || answer.Duplicates != n {
 				x.Fatalf("%d acknowledged items sent again: %+v, %v", n, answer, err)
 			}

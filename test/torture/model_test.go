@@ -2,6 +2,7 @@ package torture_test
 
 import (
 	"fmt"
+	"maps"
 	"sync"
 
 	"github.com/google/uuid"
@@ -75,19 +76,21 @@ type model struct {
 	links   map[string]*link
 	batches map[int]*batch
 	counts  counts
-	// acked is closed and made anew at each acknowledgement.
-	acked chan struct{}
+	// changed is closed and made anew at each answer of the server.
+	changed chan struct{}
 }
 
 // counts are for the progress line.
 type counts struct {
 	requests, accepted, duplicates, rejected, abandoned int
+	// refused are requests that the server refused, by its reason.
+	refused map[string]int
 }
 
 func newModel() *model {
 	return &model{
 		claims: map[claimKey]*claim{}, items: map[string]*item{}, links: map[string]*link{},
-		batches: map[int]*batch{}, acked: make(chan struct{}),
+		batches: map[int]*batch{}, counts: counts{refused: map[string]int{}}, changed: make(chan struct{}),
 	}
 }
 
@@ -160,8 +163,16 @@ func (c *claim) addCandidate(it *item) {
 // deliver notes that a request is on its way to the server.
 func (m *model) deliver(number int) { m.count(number, 1) }
 
-// refuse takes a delivery back: the server said that it accepted nothing.
-func (m *model) refuse(number int) { m.count(number, -1) }
+// refuse takes a delivery back: the server said why it accepted nothing.
+func (m *model) refuse(number int, why string) {
+	m.count(number, -1)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	counts := maps.Clone(m.counts.refused) // readers hold the old one
+	counts[why]++
+	m.counts.refused = counts
+	m.wake()
+}
 
 func (m *model) count(number, by int) {
 	m.mu.Lock()
@@ -213,9 +224,13 @@ func (m *model) acknowledge(b *batch, least int, a trackAnswer) error {
 	m.counts.accepted += a.Accepted
 	m.counts.duplicates += a.Duplicates
 	m.counts.rejected += len(a.Rejected)
-	close(m.acked)
-	m.acked = make(chan struct{})
+	m.wake()
 	return err
+}
+
+func (m *model) wake() {
+	close(m.changed)
+	m.changed = make(chan struct{})
 }
 
 // expect compares an answer with the items that must be rejected, and returns
@@ -258,12 +273,11 @@ func (m *model) abandon() {
 	m.counts.abandoned++
 }
 
-// progress returns the counts and a channel that is closed at the next
-// acknowledgement.
+// progress returns the counts and a channel that is closed at the next answer.
 func (m *model) progress() (counts, <-chan struct{}) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.counts, m.acked
+	return m.counts, m.changed
 }
 
 // acknowledged returns an item of every acknowledged claim.

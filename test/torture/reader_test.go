@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"time"
 )
 
 // reader asks a running server for stored events.
@@ -18,9 +19,9 @@ type reader struct {
 
 // events is an answer to a query of type events.
 type events struct {
-	Items         []row   `json:"items"`
-	NextCursor    *string `json:"next_cursor"`
-	StoredThrough string  `json:"stored_through"`
+	Items         []row     `json:"items"`
+	NextCursor    *string   `json:"next_cursor"`
+	StoredThrough time.Time `json:"stored_through"`
 }
 
 // pageSize is the most that a query may ask for.

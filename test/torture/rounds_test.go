@@ -48,6 +48,7 @@ func (x *torture) round(r round) {
 	x.rounds++
 	r.run(x)
 	x.traffic(1)
+	x.probe()
 	c, _ := x.model.progress()
 	x.Logf("%7s round %d, %s: %.1f s; %+v", time.Since(x.began).Round(100*time.Millisecond), x.rounds, r.name, time.Since(began).Seconds(), c)
 }

@@ -81,7 +81,7 @@ func (c *client) send(ctx context.Context, b *batch, attempts int) (trackAnswer,
 		}
 		answer, outcome := c.attempt(ctx, b)
 		if c.direct && outcome.Err == nil && outcome.Code != "" {
-			c.model.refuse(b.number)
+			c.model.refuse(b.number, fmt.Sprint(outcome.Status, " ", outcome.Code))
 		}
 		if outcome.Succeeded() {
 			broken = c.model.acknowledge(b, least, answer)
@@ -158,18 +158,20 @@ type fleet struct {
 	fault chan error
 }
 
-// start starts senders with the given pause between the requests of each, at
-// most.
-func (c *client) start(ctx context.Context, seed uint64, senders int, pause time.Duration) *fleet {
+// maxPause bounds how long a sender rests between two requests.
+const maxPause = 150 * time.Millisecond
+
+// start starts senders.
+func (c *client) start(ctx context.Context, seed uint64, senders int) *fleet {
 	f := &fleet{stop: make(chan struct{}), fault: make(chan error, 1)}
 	ctx, f.cancel = context.WithCancelCause(ctx)
 	for i := range senders {
-		f.done.Go(func() { f.run(ctx, c, newMaker(c.model, seed, i, senders), pause) })
+		f.done.Go(func() { f.run(ctx, c, newMaker(c.model, seed, i, senders)) })
 	}
 	return f
 }
 
-func (f *fleet) run(ctx context.Context, c *client, g *maker, pause time.Duration) {
+func (f *fleet) run(ctx context.Context, c *client, g *maker) {
 	for {
 		attempts := 1 << 30
 		if g.rand.IntN(25) == 0 {
@@ -182,7 +184,7 @@ func (f *fleet) run(ctx context.Context, c *client, g *maker, pause time.Duratio
 			}
 			return
 		}
-		timer := time.NewTimer(time.Duration(g.rand.Int64N(int64(pause))))
+		timer := time.NewTimer(g.pause())
 		select {
 		case <-f.stop:
 			timer.Stop()
@@ -193,6 +195,11 @@ func (f *fleet) run(ctx context.Context, c *client, g *maker, pause time.Duratio
 		case <-timer.C:
 		}
 	}
+}
+
+// pause is how long to rest: often not at all, so that requests meet.
+func (g *maker) pause() time.Duration {
+	return max(0, time.Duration(g.rand.Int64N(int64(2*maxPause)))-maxPause)
 }
 
 // finish lets every sender end the request it is at, for as long as patience

@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -29,15 +30,37 @@ const (
 // generous: other work may keep the machine busy.
 const patience = 2 * time.Minute
 
-// buildBinary builds the real binary with crash points, once for the test.
+// built is the real binary with crash points, built once for all tests, in a
+// folder that TestMain removes.
+var built struct {
+	once sync.Once
+	dir  string
+	err  error
+}
+
+// binaryVariable names a binary that is built already, for a test that runs
+// itself again.
+const binaryVariable = "TORTURE_BINARY"
+
 func buildBinary(t *testing.T) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "actionpulse")
-	command := exec.CommandContext(t.Context(), "go", "build", "-tags", "crashpoints", "-o", path, "github.com/actionpulse/actionpulse/cmd/actionpulse")
-	if out, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v\n%s", command, err, out)
+	if path := os.Getenv(binaryVariable); path != "" {
+		return path
 	}
-	return path
+	built.once.Do(func() {
+		if built.dir, built.err = os.MkdirTemp("", "actionpulse-binary-"); built.err != nil {
+			return
+		}
+		command := exec.CommandContext(t.Context(), "go", "build", "-tags", "crashpoints", "-o", built.dir,
+			"github.com/actionpulse/actionpulse/cmd/actionpulse")
+		if out, err := command.CombinedOutput(); err != nil {
+			built.err = fmt.Errorf("%s: %w\n%s", command, err, out)
+		}
+	})
+	if built.err != nil {
+		t.Fatal(built.err)
+	}
+	return filepath.Join(built.dir, "actionpulse")
 }
 
 // program runs the commands of actionpulse on one data folder.

@@ -42,22 +42,38 @@ type torture struct {
 	creds          credentials
 	model          *model
 	proxy          *faultproxy.Proxy
-	client         *client
+	// client is the senders'; direct is one without a proxy.
+	client, direct *client
 	fleet          *fleet
-	server         *process
-	began          time.Time
-	rounds         int
+	// probes makes the events of probe.
+	probes *maker
+	server *process
+	began  time.Time
+	rounds int
 	// armed counts how often the server was killed at each point.
 	armed map[string]int
+}
+
+// TestMain removes the binary that the tests built.
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if built.dir != "" {
+		if err := os.RemoveAll(built.dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	os.Exit(code)
 }
 
 // TestTorture: whatever befalls network and server, every acknowledged event
 // is stored exactly once, and nothing that was not sent.
 func TestTorture(t *testing.T) {
-	x := newTorture(t, buildBinary(t), workFolder(t))
+	dir := workFolder(t)
+	x := newTorture(t, dir, filepath.Join(dir, "data"))
 	x.startProxy()
 	x.start()
-	x.fleet = x.client.start(x.ctx, x.seed, 6, 120*time.Millisecond)
+	x.send(8)
 	x.each()
 	for time.Since(x.began) < *durationFlag {
 		x.round(rounds[x.rand.IntN(len(rounds))])
@@ -84,7 +100,8 @@ func workFolder(t *testing.T) string {
 	return dir
 }
 
-func newTorture(t *testing.T, path, dir string) *torture {
+// newTorture makes a data folder; what else is kept goes to dir.
+func newTorture(t *testing.T, dir, data string) *torture {
 	t.Helper()
 	seed := *seedFlag
 	if seed == 0 {
@@ -93,13 +110,25 @@ func newTorture(t *testing.T, path, dir string) *torture {
 	t.Logf("seed %d (repeat with -seed %d)", seed, seed)
 	x := &torture{
 		T: t, ctx: t.Context(), seed: seed, rand: newRand(seed, 1<<32), dir: dir,
-		program: program{path: path, data: filepath.Join(dir, "data"), log: filepath.Join(dir, "server.log")},
+		program: program{path: buildBinary(t), data: data, log: filepath.Join(dir, "server.log")},
 		model:   newModel(), began: time.Now(), armed: map[string]int{},
 	}
 	x.address, x.aside = freeAddresses(t)
 	x.creds = x.program.init(x.ctx, t)
 	x.client = newClient(x.model, "http://"+x.address, x.creds.secrets())
+	x.client.direct = true
+	x.direct = x.client
+	x.probes = newMaker(x.model, seed, 1000, 1)
 	return x
+}
+
+// send starts a number of senders.
+func (x *torture) send(senders int) {
+	x.fleet = x.client.start(x.ctx, x.seed, senders)
+	x.Cleanup(func() {
+		x.fleet.cancel(nil)
+		x.fleet.done.Wait()
+	})
 }
 
 // startProxy puts the broken network between clients and server.
@@ -116,12 +145,8 @@ func (x *torture) startProxy() {
 		x.Fatal(err)
 	}
 	x.proxy = proxy
-	x.client.url = proxy.URL()
+	x.client = newClient(x.model, proxy.URL(), x.creds.secrets())
 	x.Cleanup(func() {
-		if x.fleet != nil {
-			x.fleet.cancel(nil)
-			x.fleet.done.Wait()
-		}
 		if err := proxy.Close(); err != nil {
 			x.Error(err)
 		}
@@ -148,21 +173,28 @@ func (x *torture) moods() []string {
 // traffic waits until n more requests were acknowledged.
 func (x *torture) traffic(n int) {
 	x.Helper()
+	x.await(fmt.Sprintf("%d acknowledgements", n), func(before, now counts) bool { return now.requests >= before.requests+n })
+}
+
+// await waits until the counts have changed as they should, while the server
+// runs.
+func (x *torture) await(what string, reached func(before, now counts) bool) {
+	x.Helper()
 	deadline := time.After(patience)
 	before, _ := x.model.progress()
 	for {
-		now, acked := x.model.progress()
-		if now.requests >= before.requests+n {
+		now, changed := x.model.progress()
+		if reached(before, now) {
 			return
 		}
 		select {
-		case <-acked:
+		case <-changed:
 		case err := <-x.fleet.fault:
 			x.Fatal(err)
 		case <-x.server.exited:
 			x.Fatalf("the server ended: %s", x.server.end(x.T))
 		case <-deadline:
-			x.Fatalf("%d requests of %d were acknowledged in %s", now.requests-before.requests, n, patience)
+			x.Fatalf("no %s in %s: %+v, then %+v", what, patience, before, now)
 		}
 	}
 }
@@ -177,10 +209,13 @@ func (x *torture) pause(most time.Duration) {
 	}
 }
 
-// finish compares what is stored with what was acknowledged.
+// finish lets the senders end what they are at and compares what is stored
+// with what was acknowledged.
 func (x *torture) finish() {
-	if err := x.proxy.SetFaults(faultproxy.Faults{}); err != nil {
-		x.Fatal(err)
+	if x.proxy != nil {
+		if err := x.proxy.SetFaults(faultproxy.Faults{}); err != nil {
+			x.Fatal(err)
+		}
 	}
 	x.fleet.finish(patience)
 	select {
@@ -195,5 +230,8 @@ func (x *torture) finish() {
 	x.server.drain(x.T)
 	x.complete(x.program)
 	c, _ := x.model.progress()
-	x.Logf("seed %d: %d rounds in %s, %+v, proxy %+v, killed at %v", x.seed, x.rounds, time.Since(x.began).Round(time.Second), c, x.proxy.Counts(), x.armed)
+	x.Logf("seed %d: %d rounds in %s, %+v, killed at %v", x.seed, x.rounds, time.Since(x.began).Round(time.Second), c, x.armed)
+	if x.proxy != nil {
+		x.Logf("the proxy: %+v", x.proxy.Counts())
+	}
 }

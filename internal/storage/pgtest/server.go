@@ -68,6 +68,7 @@ func (s *server) start(bin string, who *syscall.Credential) error {
 		}
 	}
 	data := filepath.Join(s.folder, "data")
+	//nolint:noctx // both outlive the test that happens to be the first
 	initdb := exec.Command(filepath.Join(bin, "initdb"), "--pgdata", data, "--username", superuser,
 		"--auth", "trust", "--encoding", "UTF8", "--locale", "C", "--no-sync")
 	initdb.Dir = s.folder
@@ -75,6 +76,7 @@ func (s *server) start(bin string, who *syscall.Credential) error {
 	if out, err := initdb.CombinedOutput(); err != nil {
 		return fmt.Errorf("run initdb: %w\n%s", err, out)
 	}
+	//nolint:noctx // see above
 	postgres := exec.Command(filepath.Join(bin, "postgres"), "-D", data, "-k", s.folder, "-p", port,
 		"-c", "listen_addresses=", "-c", "fsync=off", "-c", "full_page_writes=off",
 		"-c", "max_connections=300", "-c", "deadlock_timeout=50ms", "-c", "lc_messages=C", "-c", "logging_collector=off")
@@ -145,7 +147,7 @@ func (s *server) stop() error {
 		return fmt.Errorf("signal PostgreSQL: %w", err)
 	}
 	select {
-	case <-s.ended: // an exit by SIGQUIT is what was asked for
+	case <-s.ended: //nolint:errcheck // an exit by SIGQUIT is what was asked for
 	case <-time.After(stopTimeout):
 		return fmt.Errorf("PostgreSQL did not stop within %s", stopTimeout)
 	}

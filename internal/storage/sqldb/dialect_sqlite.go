@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -41,7 +42,7 @@ func (s sqliteDialect) prepare() error {
 }
 
 func syncFolder(path string) error {
-	d, err := os.Open(path) //nolint:gosec // the folder the operator named
+	d, err := os.Open(path)
 	if err != nil {
 		return fmt.Errorf("sync %s: %w", path, err)
 	}
@@ -89,9 +90,7 @@ func (s sqliteDialect) connect() (writer, reader *sql.DB, err error) {
 func openSQLite(path string, connections int, parameters ...url.Values) (*sql.DB, error) {
 	all := url.Values{}
 	for _, p := range parameters {
-		for name, values := range p {
-			all[name] = values
-		}
+		maps.Copy(all, p)
 	}
 	u := url.URL{Scheme: "file", Path: path, RawQuery: all.Encode()}
 	db, err := sql.Open("sqlite", u.String())

@@ -95,7 +95,7 @@ func (s *Store) FindCredential(ctx context.Context, hash credential.Hash) (crede
 // ListCredentials implements credential.Store.
 func (s *Store) ListCredentials(ctx context.Context, organizationID string, after int64, limit int) ([]credential.Record, error) {
 	rows, err := s.db.Read().ListCredentials(ctx, sqldb.ListCredentialsParams{
-		OrganizationID: organizationID, Number: after, Limit: int32(min(max(limit, 0), math.MaxInt32)), //nolint:gosec // within 32 bits
+		OrganizationID: organizationID, Number: after, Limit: int32(min(max(limit, 0), math.MaxInt32)),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read credentials: %w", err)

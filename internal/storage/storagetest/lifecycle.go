@@ -146,14 +146,14 @@ func mustRefuse(t *testing.T, o sqldb.Options, want error) {
 
 func testMaxProjectNumber(t *testing.T, open OpenFunc) {
 	db := New(t, open)
-	max := func() uint32 {
+	newest := func() uint32 {
 		n, err := db.MaxProjectNumber(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		return n
 	}
-	if n := max(); n != 0 {
+	if n := newest(); n != 0 {
 		t.Errorf("a new store says %d, want 0", n)
 	}
 	take := func(ctx context.Context, fail error) {
@@ -170,7 +170,7 @@ func testMaxProjectNumber(t *testing.T, open OpenFunc) {
 	take(t.Context(), nil)
 	take(t.Context(), errors.New("undone"))
 	take(t.Context(), nil)
-	if n := max(); n != 2 {
+	if n := newest(); n != 2 {
 		t.Errorf("after two numbers given it says %d, want 2", n)
 	}
 }
