@@ -52,26 +52,34 @@ type Offset struct {
 	Ahead int64
 }
 
-// Offsets returns the offsets that are in force in [from, to), in order; the
-// first one's From lies at or before from.
+// Offsets returns the offsets that are in force in [from, to), in order. The
+// first one holds from the beginning of time.
 func (c Calendar) Offsets(from, to int64) []Offset {
-	var offsets []Offset
+	offsets := []Offset{{From: math.MinInt64, Ahead: c.ahead(from)}}
 	for at := from; ; {
-		t := time.UnixMilli(at).In(c.zone)
-		_, ahead := t.Zone()
-		start, end := t.ZoneBounds()
-		o := Offset{From: math.MinInt64, Ahead: int64(ahead) * 1000}
-		if !start.IsZero() {
-			o.From = start.UnixMilli()
+		_, end := time.UnixMilli(at).In(c.zone).ZoneBounds()
+		switch {
+		case end.IsZero():
+			return offsets
+		case end.UnixMilli() > at:
+			at = end.UnixMilli()
+		default:
+			// On the last day of leap years Go takes the year to be over.
+			at += dayMS
 		}
-		if n := len(offsets); n == 0 || offsets[n-1].Ahead != o.Ahead {
-			offsets = append(offsets, o)
-		}
-		if end.IsZero() || end.UnixMilli() >= to {
+		if at >= to {
 			return offsets
 		}
-		at = end.UnixMilli()
+		if ahead := c.ahead(at); ahead != offsets[len(offsets)-1].Ahead {
+			offsets = append(offsets, Offset{From: at, Ahead: ahead})
+		}
 	}
+}
+
+// ahead returns the offset in force at a moment.
+func (c Calendar) ahead(ts int64) int64 {
+	_, seconds := time.UnixMilli(ts).In(c.zone).Zone()
+	return int64(seconds) * 1000
 }
 
 // Key returns the key of a moment's bucket under an offset.
@@ -171,20 +179,16 @@ func (c Calendar) next(key, ahead int64) int64 {
 func (c Calendar) begin(key int64) int64 {
 	start := c.from
 	for {
-		t := time.UnixMilli(start).In(c.zone)
-		_, seconds := t.Zone()
-		ahead := int64(seconds) * 1000
 		at := key
 		if c.Interval != Hour {
-			at -= ahead
+			at -= c.ahead(start)
 		}
-		bounds, _ := t.ZoneBounds()
-		if bounds.IsZero() || at >= bounds.UnixMilli() {
+		bounds, _ := time.UnixMilli(start).In(c.zone).ZoneBounds()
+		change := bounds.UnixMilli()
+		if bounds.IsZero() || at >= change || change > start {
 			return at
 		}
-		change := bounds.UnixMilli()
-		_, seconds = time.UnixMilli(change - 1).In(c.zone).Zone()
-		if c.Key(change-1, int64(seconds)*1000) != key {
+		if c.Key(change-1, c.ahead(change-1)) != key {
 			return change
 		}
 		start = change - 1
