@@ -50,17 +50,16 @@ func (f folder) claimEmpty() error {
 	if err := os.MkdirAll(string(f), 0o700); err != nil {
 		return fmt.Errorf("make the data folder: %w", err)
 	}
+	if _, err := os.Stat(f.path(formatFile)); err == nil {
+		return refuse("%s is initialised already", string(f))
+	}
 	entries, err := os.ReadDir(string(f))
 	if err != nil {
 		return fmt.Errorf("read the data folder: %w", err)
 	}
 	for _, e := range entries {
-		switch e.Name() {
-		case settings:
-		case formatFile:
-			return refuse("%s is initialised already", string(f))
-		default:
-			return refuse("%s is not empty: it holds %s", string(f), e.Name())
+		if e.Name() != settings {
+			return refuse("%s is not empty: it holds %s; if an earlier init was cut short, remove it", string(f), e.Name())
 		}
 	}
 	return os.Chmod(string(f), 0o700)
@@ -75,8 +74,10 @@ func (f folder) create(ctx context.Context, p InitParams) (account.SetupResult, 
 	if err != nil {
 		return result, err
 	}
-	if err := os.Mkdir(f.path(eventsDir), 0o700); err != nil {
-		return result, fmt.Errorf("make the event store's folder: %w", err)
+	for _, dir := range []string{eventsDir, intakeDir} {
+		if err := os.Mkdir(f.path(dir), 0o700); err != nil {
+			return result, fmt.Errorf("make the folder %s: %w", dir, err)
+		}
 	}
 	if err := eventstore.Create(ctx, f.path(eventsDir, eventsFile), identity); err != nil {
 		return result, err
@@ -111,10 +112,7 @@ func (f folder) sqlOptions(url config.DatabaseURL) sqldb.Options {
 // that are not written to by a server: the error comes back by itself then.
 func (f folder) intakeOptions(log *slog.Logger, fatal func(error)) intakestore.Options {
 	if fatal == nil {
-		fatal = func(err error) {
-			log.Error("the intake store failed", "error", err)
-			os.Exit(1)
-		}
+		fatal = func(err error) { panic(err) } // a one-off command: nobody waits for an answer
 	}
 	return intakestore.Options{Dir: f.path(intakeDir), Mark: f.path(markFile), Log: log, Fatal: fatal}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/actionpulse/actionpulse/internal/audit"
 	"github.com/actionpulse/actionpulse/internal/config"
+	"github.com/actionpulse/actionpulse/internal/crash"
 	"github.com/actionpulse/actionpulse/internal/intakestore"
 )
 
@@ -97,6 +98,7 @@ func (f folder) repairIntake(ctx context.Context, s *stores, identity [16]byte, 
 		if err := f.replaceIntake(ctx, s, identity, p, report, err); err != nil {
 			return err
 		}
+		crash.Point("repair.replaced")
 	}
 	mark, err := s.events.Mark(ctx)
 	if err != nil {

@@ -127,7 +127,7 @@ func TestNamedFileAndItsRefusals(t *testing.T) {
 
 func TestValidateNamesTheSettingAndTheRange(t *testing.T) {
 	for _, c := range []struct{ flag, value, want string }{
-		{"intake.window", "0s", "intake.window: must be from 1m0s to 720h0m0s, not 0s"},
+		{"intake.window", "0s", "intake.window: must be from 1s to 720h0m0s, not 0s"},
 		{"intake.body_timeout", "1h", "intake.body_timeout: must be from 100ms to 10m0s"},
 		{"rate.burst", "0", "rate.burst: must be from 1 to"},
 		{"rate.requests_per_second", "NaN", "rate.requests_per_second: must be from 0 to"},

@@ -18,7 +18,7 @@ func (c *Config) Validate() error {
 		c.Folder.Validate(),
 		validListen(c.Listen),
 		between("shutdown_timeout", c.ShutdownTimeout, time.Second, time.Hour),
-		between("intake.window", c.Intake.Window, time.Minute, 30*24*time.Hour),
+		between("intake.window", c.Intake.Window, time.Second, 30*24*time.Hour),
 		between("intake.body_timeout", c.Intake.BodyTimeout, 100*time.Millisecond, 10*time.Minute),
 		between("intake.body_memory", c.Intake.BodyMemory, 8<<20, 1<<40),
 		between("rate.requests_per_second", c.Rate.RequestsPerSecond, 0, 1e9),
