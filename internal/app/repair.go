@@ -128,6 +128,7 @@ func (f folder) replaceIntake(ctx context.Context, s *stores, identity [16]byte,
 		return err
 	}
 	options := f.intakeOptions(p.Log, nil)
+	options.Repair = true
 	state := intakestore.State{Last: mark.Position, Received: mark.Received, Window: p.Window.Milliseconds()}
 	if err := intakestore.Create(options, identity, state); err != nil {
 		return err
