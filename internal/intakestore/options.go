@@ -38,7 +38,7 @@ type Options struct {
 	// CacheBytes bounds the block cache; 0 means DefaultCacheBytes.
 	CacheBytes int64
 	// Repair opens a store whose rebuild was cut short, or which lacks what
-	// was acknowledged, and brings the mark in line with it.
+	// was acknowledged. Until Rebuild has returned it opens only so.
 	Repair bool
 	Log    *slog.Logger
 	// Fatal is called when the engine can no longer tell what is on disk. It

@@ -6,6 +6,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"github.com/actionpulse/actionpulse/internal/crash"
+	"github.com/actionpulse/actionpulse/internal/crash"
 	"github.com/actionpulse/actionpulse/internal/dedup"
 	"github.com/actionpulse/actionpulse/internal/record"
 )
@@ -23,6 +25,8 @@ func (s *Store) Rebuild(state State, each func(yield func(record.Identity, dedup
 	if err := s.clearClaims(); err != nil {
 		return 0, err
 	}
+	crash.Point("rebuild.cleared")
+	crash.Point("rebuild.cleared")
 	span := segmentSpan(state.Window)
 	total, batch := 0, s.db.NewBatch()
 	err := each(func(id record.Identity, c dedup.Claim) error {
@@ -51,9 +55,12 @@ func (s *Store) Rebuild(state State, each func(yield func(record.Identity, dedup
 	if err := errors.Join(batch.Set(keyState, state.marshal(), nil), batch.Delete(keyRebuilding, nil)); err != nil {
 		return total, joinClose(fmt.Errorf("write state: %w", err), batch)
 	}
+	crash.Point("rebuild.written")
 	if err := batch.Commit(pebble.Sync); err != nil {
 		return total, fmt.Errorf("write claims: %w", err)
 	}
+	crash.Point("rebuild.committed")
+	crash.Point("rebuild.written")
 	s.state = state
 	s.durable.Store(state.Last)
 	return total, s.mark.write(state.Last)

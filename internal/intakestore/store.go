@@ -91,7 +91,9 @@ type Store struct {
 	background sync.WaitGroup
 }
 
-// Create makes an empty store in a folder that must not hold one.
+// Create makes an empty store in a folder that must not hold one. With
+// Options.Repair its claims are yet to be rebuilt: it refuses to open without
+// Options.Repair until that has been done, and the mark stays as it is.
 func Create(o Options, identity [16]byte, state State) error {
 	opts := o.pebble(new(atomic.Bool))
 	opts.ErrorIfExists = true
@@ -100,11 +102,18 @@ func Create(o Options, identity [16]byte, state State) error {
 		return fmt.Errorf("create intake store: %w", err)
 	}
 	batch := db.NewBatch()
-	if err := errors.Join(batch.Set(keyIdentity, identity[:], nil), batch.Set(keyState, state.marshal(), nil)); err != nil {
+	err = errors.Join(batch.Set(keyIdentity, identity[:], nil), batch.Set(keyState, state.marshal(), nil))
+	if o.Repair {
+		err = errors.Join(err, batch.Set(keyRebuilding, nil, nil))
+	}
+	if err == nil {
+		err = batch.Commit(pebble.Sync)
+	}
+	if err != nil {
 		return joinClose(fmt.Errorf("create intake store: %w", err), db)
 	}
-	if err := batch.Commit(pebble.Sync); err != nil {
-		return joinClose(fmt.Errorf("create intake store: %w", err), db)
+	if o.Repair {
+		return joinClose(nil, db)
 	}
 	return joinClose(createMark(o.Mark, state.Last), db)
 }
@@ -142,18 +151,22 @@ func (s *Store) check(o Options, opts *pebble.Options) error {
 	return s.openMark(o.Mark, o.Repair)
 }
 
-// openMark compares the store with the mark of what was acknowledged.
+// openMark compares the store with the mark of what was acknowledged. In a
+// repair the mark is not compared, and kept as long as it can be read: if the
+// repair is cut short, the store still refuses to open, and the next repair
+// still knows what was lost. Rebuild brings it in line.
 func (s *Store) openMark(path string, repair bool) error {
-	if repair {
+	m, acknowledged, err := openMark(path)
+	if repair && errors.Is(err, ErrDamaged) {
 		if err := createMark(path, s.state.Last); err != nil {
 			return err
 		}
+		m, acknowledged, err = openMark(path)
 	}
-	m, acknowledged, err := openMark(path)
 	if err != nil {
 		return err
 	}
-	if acknowledged > s.state.Last {
+	if acknowledged > s.state.Last && !repair {
 		return joinClose(fmt.Errorf("%w: position %d was acknowledged, the last one in the store is %d",
 			ErrBehind, acknowledged, s.state.Last), m)
 	}
