@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/actionpulse/actionpulse/internal/crash"
 	"github.com/actionpulse/actionpulse/internal/record"
 )
 
@@ -47,6 +48,7 @@ func (s *Store) Apply(ctx context.Context, p ApplyParams) (Mark, error) {
 	if err != nil {
 		return Mark{}, fmt.Errorf("apply: %w", classify(err))
 	}
+	crash.Point("eventstore.committed")
 	return mark, s.checkpointIfDue(ctx)
 }
 
@@ -90,6 +92,7 @@ func (s *Store) store(ctx context.Context, p ApplyParams, mark Mark, window int6
 	if err := b.flush(ctx); err != nil {
 		return Mark{}, err
 	}
+	crash.Point("eventstore.flushed")
 	mark.Rows += b.rows
 	mark.Quarantined += b.quarantined
 	return mark, writeMark(ctx, s.writer, mark, window)

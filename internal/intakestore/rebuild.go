@@ -7,7 +7,6 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/actionpulse/actionpulse/internal/crash"
-	"github.com/actionpulse/actionpulse/internal/crash"
 	"github.com/actionpulse/actionpulse/internal/dedup"
 	"github.com/actionpulse/actionpulse/internal/record"
 )
@@ -25,7 +24,6 @@ func (s *Store) Rebuild(state State, each func(yield func(record.Identity, dedup
 	if err := s.clearClaims(); err != nil {
 		return 0, err
 	}
-	crash.Point("rebuild.cleared")
 	crash.Point("rebuild.cleared")
 	span := segmentSpan(state.Window)
 	total, batch := 0, s.db.NewBatch()
@@ -60,7 +58,6 @@ func (s *Store) Rebuild(state State, each func(yield func(record.Identity, dedup
 		return total, fmt.Errorf("write claims: %w", err)
 	}
 	crash.Point("rebuild.committed")
-	crash.Point("rebuild.written")
 	s.state = state
 	s.durable.Store(state.Last)
 	return total, s.mark.write(state.Last)
