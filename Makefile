@@ -11,8 +11,9 @@ LISTEN   ?= 127.0.0.1:8080
 VERSION  ?=
 FUZZTIME ?= 20s
 TORTURE  ?= 5m
-COUNT    ?= 5
-BENCH    ?= .
+SEED     ?= 0
+BENCH    ?=
+ONLY     ?=
 
 binary := bin/actionpulse
 tool   := $(GO) tool -modfile=tools/go.mod
@@ -24,7 +25,7 @@ help: ## list the targets
 	@echo
 	@sed -nE 's/^([a-z]+):.*## (.*)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
 	@echo
-	@echo "Variables: DATA=$(DATA) LISTEN=$(LISTEN) FUZZTIME=$(FUZZTIME) TORTURE=$(TORTURE) COUNT=$(COUNT) BENCH=$(BENCH)"
+	@echo "Variables: DATA=$(DATA) LISTEN=$(LISTEN) FUZZTIME=$(FUZZTIME) TORTURE=$(TORTURE) SEED=$(SEED) BENCH=$(BENCH) ONLY=$(ONLY)"
 
 run: build ## build, make a demo data folder if there is none, and serve it
 	@exec scripts/run "$(binary)" "$(DATA)" "$(LISTEN)"
@@ -32,7 +33,7 @@ run: build ## build, make a demo data folder if there is none, and serve it
 build: ## build bin/actionpulse
 	@scripts/setup compiler
 	@echo "Building $(binary); the first time takes a few minutes."
-	$(GO) build -trimpath -ldflags "$(if $(VERSION),-X main.version=$(VERSION))" -o $(binary) ./cmd/actionpulse
+	$(GO) build -trimpath -ldflags "-s -w $(if $(VERSION),-X main.version=$(VERSION))" -o $(binary) ./cmd/actionpulse
 
 test: setup ## run every test: vet, architecture, race detector, a short torture run
 	@GO="$(GO)" scripts/test
@@ -43,11 +44,12 @@ lint: ## check style: golangci-lint, go fix, go.mod, generated code (the first t
 generate: ## generate the database code from the SQL in internal/storage
 	$(tool) sqlc generate -f internal/storage/sqlc.yaml
 
-bench: ## measure, compared with a baseline of the same run (BENCH=regexp COUNT=n)
-	@GO="$(GO)" scripts/bench "$(BENCH)" "$(COUNT)"
+bench: ## measure the real server into docs/benchmarks.md (BENCH=full: with 20 M ids; ONLY=batches: just print)
+	@scripts/setup compiler
+	$(GO) run ./test/load $(if $(filter full,$(BENCH)),-full) $(if $(ONLY),-only "$(ONLY)",-out docs/benchmarks.md)
 
-torture: setup ## kill, damage and repair a server under load for TORTURE=5m and count every event
-	$(GO) test -tags crashpoints -count=1 -v -timeout 0 ./test/torture -torture.duration=$(TORTURE)
+torture: setup ## kill, damage and repair a server under load for TORTURE=5m, and count every event
+	$(GO) test -count=1 -v -timeout 0 ./test/torture -run '^TestTorture$$' -duration "$(TORTURE)" -seed "$(SEED)"
 
 fuzz: ## fuzz every decoder for FUZZTIME=20s each
 	@GO="$(GO)" scripts/fuzz "$(FUZZTIME)"
