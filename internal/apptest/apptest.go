@@ -41,13 +41,15 @@ type Site struct {
 	Flags []string
 }
 
-// New makes a data folder; flags are given to serve.
+// New makes a data folder; flags are given to serve, and say which database to
+// use.
 func New(t *testing.T, flags ...string) *Site {
 	t.Helper()
 	s := &Site{t: t, Dir: filepath.Join(t.TempDir(), "data"), Flags: flags}
 	var err error
 	s.Setup, err = app.Init(t.Context(), app.InitParams{
-		Data: s.Dir, Log: Discard, Setup: account.SetupParams{Organization: "o", Project: "p", Email: "o@localhost"},
+		Data: s.Dir, Database: s.Config().Database, Log: Discard,
+		Setup: account.SetupParams{Organization: "o", Project: "p", Email: "o@localhost"},
 	})
 	if err != nil {
 		t.Fatal(err)
