@@ -16,26 +16,34 @@ type crashPoint struct {
 	name string
 	// most bounds how often the step is passed before.
 	most int
-	// repair says that the step is one of the command repair.
-	repair bool
+	// repair says that the step is one of the command repair, replace that it
+	// is one only if the intake store is missing.
+	repair, replace bool
 }
 
 var crashPoints = []crashPoint{
-	{name: "intake.decided", most: 60},
-	{name: "intake.applied", most: 60},
-	{name: "intake.synced", most: 60},
+	{name: "intake.decided", most: 20},
+	{name: "intake.applied", most: 20},
+	{name: "intake.synced", most: 20},
 	{name: "materializer.read", most: 5},
 	{name: "materializer.applied", most: 5},
 	{name: "materializer.trimmed", most: 5},
+	{name: "eventstore.flushed", most: 5},
+	{name: "eventstore.committed", most: 5},
+	{name: "repair.replaced", most: 1, repair: true, replace: true},
+	{name: "rebuild.cleared", most: 1, repair: true},
+	{name: "rebuild.written", most: 1, repair: true},
+	{name: "rebuild.committed", most: 1, repair: true},
 }
-
-func (x *torture) killAtAnyPoint() { x.killAtPoint(crashPoints[x.rand.IntN(len(crashPoints))]) }
 
 // killAtPoint has the process die at a step.
 func (x *torture) killAtPoint(p crashPoint) {
 	setting := "ACTIONPULSE_CRASH_AT=" + p.name + ":" + strconv.Itoa(1+x.rand.IntN(p.most))
 	x.server.drain(x.T)
 	if p.repair {
+		if p.replace || x.rand.IntN(2) == 0 {
+			x.remove(filepath.Join(x.program.data, "intake"))
+		}
 		if r := x.program.run(x.ctx, x.T, []string{setting}, "repair"); !r.killed {
 			x.Fatalf("repair did not come to %s: %s", setting, r)
 		}

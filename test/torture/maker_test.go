@@ -67,7 +67,7 @@ func (g *maker) size() int {
 	if g.rand.IntN(20) == 0 {
 		return 1 + g.rand.IntN(250)
 	}
-	return 1 + g.rand.IntN(24)
+	return 1 + g.rand.IntN(12)
 }
 
 func (g *maker) track(size int) *batch {

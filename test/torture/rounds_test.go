@@ -3,6 +3,7 @@ package torture_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -18,7 +19,6 @@ type round struct {
 var rounds = []round{
 	{"killed at random", (*torture).killAtRandom},
 	{"killed at random, twice in a row", (*torture).killTwice},
-	{"killed at a point", (*torture).killAtAnyPoint},
 	{"stopped and continued", (*torture).stopAndContinue},
 	{"two servers", (*torture).secondServer},
 	{"intake removed", (*torture).removeIntake},
@@ -29,23 +29,28 @@ var rounds = []round{
 }
 
 // each runs one round of each kind, and one for each crash point, in random
-// order.
+// order; then more of them until the time is over.
 func (x *torture) each() {
 	list := append([]round(nil), rounds...)
 	for _, p := range crashPoints {
 		list = append(list, round{"killed at " + p.name, func(x *torture) { x.killAtPoint(p) }})
 	}
-	for range 2 {
-		list = append(list, round{"intake damaged", (*torture).damageIntake})
+	list = slices.DeleteFunc(list, func(r round) bool { return !strings.Contains(r.name, *onlyFlag) })
+	if len(list) == 0 {
+		x.Fatalf("no round is called %s", *onlyFlag)
 	}
 	for _, i := range x.rand.Perm(len(list)) {
 		x.round(list[i])
+	}
+	for time.Since(x.began) < *durationFlag {
+		x.round(list[x.rand.IntN(len(list))])
 	}
 }
 
 func (x *torture) round(r round) {
 	began := time.Now()
 	x.rounds++
+	x.traffic(10)
 	r.run(x)
 	x.traffic(1)
 	x.probe()
@@ -94,9 +99,7 @@ func (x *torture) secondServer() {
 // removeIntake: claims that are gone are rebuilt from the stored events.
 func (x *torture) removeIntake() {
 	x.server.drain(x.T)
-	if err := os.RemoveAll(filepath.Join(x.program.data, "intake")); err != nil {
-		x.Fatal(err)
-	}
+	x.remove(filepath.Join(x.program.data, "intake"))
 	x.refused(x.program)
 	if r := x.program.run(x.ctx, x.T, nil, "repair"); r.code != exitOK || strings.Contains(r.stdout, "lost") {
 		x.Fatalf("repair: %s", r)
