@@ -96,14 +96,14 @@ func (s *selection) equal(text string, values []query.Value) string {
 			texts = append(texts, s.arg(v.Text))
 		}
 	}
-	var any []string
+	var either []string
 	if len(texts) > 0 {
-		any = append(any, fmt.Sprintf("%s IN (%s)", text, strings.Join(texts, ", ")))
+		either = append(either, fmt.Sprintf("%s IN (%s)", text, strings.Join(texts, ", ")))
 	}
 	if len(numbers) > 0 {
-		any = append(any, fmt.Sprintf("TRY_CAST(%s AS DOUBLE) IN (%s)", text, strings.Join(numbers, ", ")))
+		either = append(either, fmt.Sprintf("TRY_CAST(%s AS DOUBLE) IN (%s)", text, strings.Join(numbers, ", ")))
 	}
-	return "coalesce(" + strings.Join(any, " OR ") + ", false)"
+	return "coalesce(" + strings.Join(either, " OR ") + ", false)"
 }
 
 // ordered compares with a number numerically, which is false for what does not

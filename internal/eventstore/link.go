@@ -2,7 +2,9 @@ package eventstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/actionpulse/actionpulse/internal/eventstore/duck"
 	"github.com/actionpulse/actionpulse/internal/identity"
@@ -24,7 +26,7 @@ type pendingLink struct {
 
 func (b *batch) link(r *record.Record, it *record.Item, position uint64) error {
 	if it.AnonID == "" || it.UserID == "" {
-		return fmt.Errorf("a link needs an anon id and a user id")
+		return errors.New("a link needs an anon id and a user id")
 	}
 	b.links = append(b.links, pendingLink{
 		anon:   anon{r.Project, b.store.numbers.Anon(r.Project, it.AnonID)},
@@ -114,7 +116,7 @@ func (s *Store) addLinks(pending []pendingLink, known map[anon][]identity.Link) 
 		if linked(links, p.link.UserID) {
 			continue
 		}
-		changed[p.anon] = append(links[:len(links):len(links)], p.link)
+		changed[p.anon] = append(slices.Clip(links), p.link)
 		a.Uint32(0, p.project)
 		a.Int64(1, p.person)
 		a.Text(2, p.anonID)

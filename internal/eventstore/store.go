@@ -43,7 +43,9 @@ type Options struct {
 	Path string
 	// MemoryLimit in bytes; 0 means DefaultMemoryLimit.
 	MemoryLimit int64
-	// Threads that DuckDB may use; 0 means one per processor.
+	// Threads that one query may use; 0 means half the processors, at least
+	// one. DuckDB's threads wait for one another by spinning: with two threads
+	// on two processors a batch costs the writer half as much again.
 	Threads int
 	// TempDir is where large queries spill to; empty means Path + ".tmp".
 	TempDir string
@@ -63,7 +65,7 @@ func (o Options) withDefaults() Options {
 		o.MemoryLimit = DefaultMemoryLimit
 	}
 	if o.Threads == 0 {
-		o.Threads = runtime.GOMAXPROCS(0)
+		o.Threads = max(1, runtime.GOMAXPROCS(0)/2)
 	}
 	if o.TempDir == "" {
 		o.TempDir = o.Path + ".tmp"
@@ -223,7 +225,6 @@ func settings(o Options) []duck.Setting {
 		{Name: "temp_directory", Value: o.TempDir},
 		{Name: "memory_limit", Value: strconv.FormatInt(o.MemoryLimit, 10) + "B"},
 		{Name: "threads", Value: strconv.Itoa(o.Threads)},
-		{Name: "preserve_insertion_order", Value: "false"},
 		{Name: "storage_compatibility_version", Value: storageVersion},
 		// Apply checkpoints by itself, between transactions.
 		{Name: "checkpoint_threshold", Value: "1000TB"},

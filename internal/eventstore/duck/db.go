@@ -8,6 +8,7 @@
 package duck
 
 import (
+	"errors"
 	"fmt"
 
 	bindings "github.com/duckdb/duckdb-go-bindings"
@@ -55,7 +56,7 @@ func (db *DB) Close() { bindings.Close(&db.handle) }
 func (db *DB) Connect() (*Conn, error) {
 	c := &Conn{}
 	if bindings.Connect(db.handle, &c.handle) == bindings.StateError {
-		return nil, fmt.Errorf("connect to the database")
+		return nil, errors.New("connect to the database")
 	}
 	return c, nil
 }

@@ -13,7 +13,7 @@ import (
 // and bytes are copied, so they outlive the row.
 type Rows struct {
 	conn    *Conn
-	ctx     context.Context
+	ctx     context.Context //nolint:containedctx // that of the query, for as long as its rows are read
 	stmt    bindings.PreparedStatement
 	result  bindings.Result
 	chunk   bindings.DataChunk
