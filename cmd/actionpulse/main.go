@@ -86,7 +86,7 @@ func report(std streams, err error) int {
 		return exitOK
 	}
 	if text := err.Error(); text != "" {
-		fmt.Fprintf(std.stderr, "actionpulse: %s\n", text)
+		fmt.Fprintf(std.stderr, "actionpulse: %s\n", text) //nolint:errcheck // the exit code says it too
 	}
 	if errors.Is(err, app.ErrRefused) {
 		return exitRefused

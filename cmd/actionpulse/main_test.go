@@ -26,8 +26,15 @@ func invoke(t *testing.T, args ...string) (code int, stdout, stderr string) {
 
 func TestWrongUsage(t *testing.T) {
 	for _, args := range [][]string{
-		{}, {"nonsense"}, {"serve", "--nonsense"}, {"serve", "extra"}, {"serve", "--intake.window=2 days"}, {"serve", "--intake.window=1s"},
-		{"config", "--log.level=loud"}, {"serve", "--config=/nonexistent.json"}, {"init", "--database=mysql://u:hunter2@h/d"},
+		{},
+		{"nonsense"},
+		{"serve", "--nonsense"},
+		{"serve", "extra"},
+		{"serve", "--intake.window=2 days"},
+		{"serve", "--intake.window=1s"},
+		{"config", "--log.level=loud"},
+		{"serve", "--config=/nonexistent.json"},
+		{"init", "--database=mysql://u:hunter2@h/d"},
 	} {
 		code, stdout, stderr := invoke(t, args...)
 		if code != exitUsage || stdout != "" || !strings.HasPrefix(stderr, "actionpulse: ") {

@@ -62,7 +62,7 @@ func (f folder) claimEmpty() error {
 			return refuse("%s is not empty: it holds %s; if an earlier init was cut short, remove it", string(f), e.Name())
 		}
 	}
-	return os.Chmod(string(f), 0o700)
+	return os.Chmod(string(f), 0o700) //nolint:gosec // a folder
 }
 
 func (f folder) create(ctx context.Context, p InitParams) (account.SetupResult, error) {

@@ -43,7 +43,8 @@ func TestPreflight(t *testing.T) {
 	for _, path := range []string{"/v1/track", "/v1/identify"} {
 		r := b.do(t, request{method: "OPTIONS", path: path, headers: map[string]string{
 			"Origin": "https://any.example", "Access-Control-Request-Method": "POST",
-			"Access-Control-Request-Headers": "authorization,content-type"}})
+			"Access-Control-Request-Headers": "authorization,content-type",
+		}})
 		if r.status != http.StatusNoContent || r.body != "" {
 			t.Errorf("%s: %d %q", path, r.status, r.body)
 		}
@@ -138,7 +139,8 @@ func TestSourceOfItems(t *testing.T) {
 func TestTrackResponse(t *testing.T) {
 	long := strings.Repeat("é", 64)
 	for _, response := range []api.TrackResponse{
-		{}, {Accepted: 1000, Duplicates: 999},
+		{},
+		{Accepted: 1000, Duplicates: 999},
 		{Rejected: []api.Rejection{
 			{Index: 0, EventID: nil, Code: api.RejectInvalidEvent, Message: "no event"},
 			{Index: 999, EventID: new("\"\\\n\x00</script>\u2028"), Code: api.RejectInvalidEventID, Message: long},

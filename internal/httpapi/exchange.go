@@ -38,23 +38,23 @@ type answer struct {
 	body []byte
 }
 
-// errAbort ends the connection without an answer: there is nobody to answer,
+// abortError ends the connection without an answer: there is nobody to answer,
 // or nothing true to say.
-type errAbort struct {
+type abortError struct {
 	// status and code are how it is counted.
 	status int
 	code   string
 	cause  error
 }
 
-func (e *errAbort) Error() string { return e.code + ": " + e.cause.Error() }
+func (e *abortError) Error() string { return e.code + ": " + e.cause.Error() }
 
-func (e *errAbort) Unwrap() error { return e.cause }
+func (e *abortError) Unwrap() error { return e.cause }
 
 // clientGone says that the client has left.
 func clientGone(cause error) error {
 	const clientClosedRequest = 499
-	return &errAbort{status: clientClosedRequest, code: "client_gone", cause: cause}
+	return &abortError{status: clientClosedRequest, code: "client_gone", cause: cause}
 }
 
 var exchanges = sync.Pool{New: func() any { return new(exchange) }}
@@ -94,10 +94,10 @@ func (s *service) release(x *exchange) {
 // run works out the answer. A panic becomes an error.
 func (s *service) run(x *exchange) (a answer, err error) {
 	defer func() {
-		switch p := recover(); {
-		case p == nil:
-		case p == http.ErrAbortHandler:
-			err = &errAbort{code: "no_answer", cause: http.ErrAbortHandler}
+		switch p := recover(); p {
+		case nil:
+		case http.ErrAbortHandler:
+			err = &abortError{code: "no_answer", cause: http.ErrAbortHandler}
 		default:
 			x.body.forget()
 			s.Log.Error("panic", "request_id", x.requestID, "panic", p, "stack", string(debug.Stack()))

@@ -31,16 +31,16 @@ func (s *service) finish(x *exchange, a answer, err error) {
 }
 
 // abortion returns why err is not to be answered, or nil if it is.
-func abortion(x *exchange, err error) *errAbort {
-	if abort, ok := errors.AsType[*errAbort](err); ok {
+func abortion(x *exchange, err error) *abortError {
+	if abort, ok := errors.AsType[*abortError](err); ok {
 		return abort
 	}
 	if errors.Is(err, intake.ErrNoAnswer) {
-		return &errAbort{code: "no_answer", cause: err}
+		return &abortError{code: "no_answer", cause: err}
 	}
 	// What failed because the client left is no failure of the server.
 	if x.r.Context().Err() != nil && api.Lookup(fault.CodeOf(err)).Status >= http.StatusInternalServerError {
-		abort, _ := errors.AsType[*errAbort](clientGone(err))
+		abort, _ := errors.AsType[*abortError](clientGone(err))
 		return abort
 	}
 	return nil

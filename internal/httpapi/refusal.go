@@ -51,7 +51,7 @@ func (s *service) refuse(x *exchange, err error) answer {
 	if err != nil {
 		s.Log.Error("details of an error are not JSON", "request_id", x.requestID, "err", err)
 		e.Error.Details = map[string]any{"retryable": retryable}
-		body, _ = json.Marshal(e) // strings and a bool always marshal
+		body, _ = json.Marshal(e) //nolint:errchkjson // strings and a bool always marshal
 	}
 	return answer{status: spec.Status, body: body}
 }

@@ -66,8 +66,10 @@ func TestWhoMayCallWhat(t *testing.T) {
 		if path == debugPath {
 			method = "GET"
 		}
-		all = append(all, scenario{name: secret + " " + path, code: code, status: status, takes: takes,
-			request: request{method: method, path: path, secret: secret, body: "{}"}})
+		all = append(all, scenario{
+			name: secret + " " + path, code: code, status: status, takes: takes,
+			request: request{method: method, path: path, secret: secret, body: "{}"},
+		})
 	}
 	for _, path := range []string{"/v1/track", "/v1/identify", "/v1/alias"} {
 		for _, secret := range []string{"server", "legacy"} {
@@ -153,8 +155,10 @@ func TestPathsAndMethods(t *testing.T) {
 		"/v1/track/..", "/v1/track%2F", "/v1/replay", "/api/v1/projects//query", "/healthz/", "/nothing",
 	} {
 		for _, method := range []string{"GET", "POST", "OPTIONS", "DELETE"} {
-			all = append(all, scenario{name: method + " " + path, code: api.CodeNotFound,
-				request: request{method: method, path: path, secret: "server"}})
+			all = append(all, scenario{
+				name: method + " " + path, code: api.CodeNotFound,
+				request: request{method: method, path: path, secret: "server"},
+			})
 		}
 	}
 	runScenarios(t, all)
@@ -197,16 +201,20 @@ func TestContentTypes(t *testing.T) {
 		"application/x-www-form-urlencoded": api.CodeUnsupportedMediaType, "application/xml": api.CodeUnsupportedMediaType,
 		"text/html": api.CodeUnsupportedMediaType, "json": api.CodeUnsupportedMediaType, "application/json; charset": api.CodeUnsupportedMediaType,
 	} {
-		all = append(all, scenario{name: "type " + kind, code: code, status: 202, takes: code == "",
-			request: request{path: "/v1/track", secret: "browser", body: "{}", headers: map[string]string{"Content-Type": kind}}})
+		all = append(all, scenario{
+			name: "type " + kind, code: code, status: 202, takes: code == "",
+			request: request{path: "/v1/track", secret: "browser", body: "{}", headers: map[string]string{"Content-Type": kind}},
+		})
 	}
 	for coding, code := range map[string]api.Code{
 		"": "", "identity": "", "IDENTITY": "", "br": api.CodeUnsupportedMediaType, "deflate": api.CodeUnsupportedMediaType,
 		"gzip, gzip": api.CodeUnsupportedMediaType, "zstd, gzip": api.CodeUnsupportedMediaType,
 		"gzip": api.CodeInvalidJSON, "zstd": api.CodeInvalidJSON,
 	} {
-		all = append(all, scenario{name: "encoding " + coding, code: code, status: 202, takes: code == "",
-			request: request{path: "/v1/track", secret: "browser", body: "{}", headers: map[string]string{"Content-Encoding": coding}}})
+		all = append(all, scenario{
+			name: "encoding " + coding, code: code, status: 202, takes: code == "",
+			request: request{path: "/v1/track", secret: "browser", body: "{}", headers: map[string]string{"Content-Encoding": coding}},
+		})
 	}
 	runScenarios(t, all)
 }

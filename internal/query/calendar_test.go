@@ -31,34 +31,62 @@ func TestBuckets(t *testing.T) {
 		zone, from, to string
 		wanted         []string
 	}{
-		"first bucket begins before the range": {Hour, "UTC", "2024-01-01T10:30:00Z", "2024-01-01T12:00:00Z",
-			[]string{"2024-01-01T10:00:00Z", "2024-01-01T11:00:00Z"}},
-		"weeks begin on Monday": {Week, "UTC", "2024-01-03T00:00:00Z", "2024-01-16T00:00:00Z",
-			[]string{"2024-01-01T00:00:00Z", "2024-01-08T00:00:00Z", "2024-01-15T00:00:00Z"}},
-		"before 1970": {Week, "UTC", "1969-12-31T00:00:00Z", "1970-01-06T00:00:00Z",
-			[]string{"1969-12-29T00:00:00Z", "1970-01-05T00:00:00Z"}},
-		"an hour that comes twice": {Hour, "America/New_York", "2024-11-03T05:00:00Z", "2024-11-03T08:00:00Z",
-			[]string{"2024-11-03T05:00:00Z", "2024-11-03T06:00:00Z", "2024-11-03T07:00:00Z"}},
-		"an hour that is left out": {Hour, "America/New_York", "2024-03-10T06:00:00Z", "2024-03-10T08:00:00Z",
-			[]string{"2024-03-10T06:00:00Z", "2024-03-10T07:00:00Z"}},
-		"a day of 23 hours": {Day, "Europe/Berlin", "2024-03-30T23:00:00Z", "2024-04-01T22:00:00Z",
-			[]string{"2024-03-30T23:00:00Z", "2024-03-31T22:00:00Z"}},
-		"a day of 25 hours": {Day, "Europe/Berlin", "2024-10-27T10:00:00Z", "2024-10-28T10:00:00Z",
-			[]string{"2024-10-26T22:00:00Z", "2024-10-27T23:00:00Z"}},
-		"clocks change at midnight": {Day, "Africa/Cairo", "2024-04-25T00:00:00Z", "2024-04-27T00:00:00Z",
-			[]string{"2024-04-24T22:00:00Z", "2024-04-25T22:00:00Z", "2024-04-26T21:00:00Z"}},
-		"a day that never was": {Day, "Pacific/Apia", "2011-12-29T10:00:00Z", "2011-12-31T10:00:00Z",
-			[]string{"2011-12-29T10:00:00Z", "2011-12-30T10:00:00Z"}},
-		"half an hour back": {Hour, "Australia/Lord_Howe", "2024-04-06T14:00:00Z", "2024-04-06T17:00:00Z",
-			[]string{"2024-04-06T14:00:00Z", "2024-04-06T15:00:00Z", "2024-04-06T15:30:00Z", "2024-04-06T16:30:00Z"}},
-		"half hours from UTC": {Day, "Asia/Kolkata", "2024-01-01T00:00:00Z", "2024-01-02T00:00:00Z",
-			[]string{"2023-12-31T18:30:00Z", "2024-01-01T18:30:00Z"}},
-		"months": {Month, "America/New_York", "2024-02-15T00:00:00Z", "2024-04-15T00:00:00Z",
-			[]string{"2024-02-01T05:00:00Z", "2024-03-01T05:00:00Z", "2024-04-01T04:00:00Z"}},
-		"years": {Year, "UTC", "2023-06-01T00:00:00Z", "2025-01-01T00:00:00Z",
-			[]string{"2023-01-01T00:00:00Z", "2024-01-01T00:00:00Z"}},
-		"the last day of a leap year": {Day, "America/New_York", "2040-12-30T12:00:00Z", "2041-01-01T12:00:00Z",
-			[]string{"2040-12-30T05:00:00Z", "2040-12-31T05:00:00Z", "2041-01-01T05:00:00Z"}},
+		"first bucket begins before the range": {
+			Hour, "UTC", "2024-01-01T10:30:00Z", "2024-01-01T12:00:00Z",
+			[]string{"2024-01-01T10:00:00Z", "2024-01-01T11:00:00Z"},
+		},
+		"weeks begin on Monday": {
+			Week, "UTC", "2024-01-03T00:00:00Z", "2024-01-16T00:00:00Z",
+			[]string{"2024-01-01T00:00:00Z", "2024-01-08T00:00:00Z", "2024-01-15T00:00:00Z"},
+		},
+		"before 1970": {
+			Week, "UTC", "1969-12-31T00:00:00Z", "1970-01-06T00:00:00Z",
+			[]string{"1969-12-29T00:00:00Z", "1970-01-05T00:00:00Z"},
+		},
+		"an hour that comes twice": {
+			Hour, "America/New_York", "2024-11-03T05:00:00Z", "2024-11-03T08:00:00Z",
+			[]string{"2024-11-03T05:00:00Z", "2024-11-03T06:00:00Z", "2024-11-03T07:00:00Z"},
+		},
+		"an hour that is left out": {
+			Hour, "America/New_York", "2024-03-10T06:00:00Z", "2024-03-10T08:00:00Z",
+			[]string{"2024-03-10T06:00:00Z", "2024-03-10T07:00:00Z"},
+		},
+		"a day of 23 hours": {
+			Day, "Europe/Berlin", "2024-03-30T23:00:00Z", "2024-04-01T22:00:00Z",
+			[]string{"2024-03-30T23:00:00Z", "2024-03-31T22:00:00Z"},
+		},
+		"a day of 25 hours": {
+			Day, "Europe/Berlin", "2024-10-27T10:00:00Z", "2024-10-28T10:00:00Z",
+			[]string{"2024-10-26T22:00:00Z", "2024-10-27T23:00:00Z"},
+		},
+		"clocks change at midnight": {
+			Day, "Africa/Cairo", "2024-04-25T00:00:00Z", "2024-04-27T00:00:00Z",
+			[]string{"2024-04-24T22:00:00Z", "2024-04-25T22:00:00Z", "2024-04-26T21:00:00Z"},
+		},
+		"a day that never was": {
+			Day, "Pacific/Apia", "2011-12-29T10:00:00Z", "2011-12-31T10:00:00Z",
+			[]string{"2011-12-29T10:00:00Z", "2011-12-30T10:00:00Z"},
+		},
+		"half an hour back": {
+			Hour, "Australia/Lord_Howe", "2024-04-06T14:00:00Z", "2024-04-06T17:00:00Z",
+			[]string{"2024-04-06T14:00:00Z", "2024-04-06T15:00:00Z", "2024-04-06T15:30:00Z", "2024-04-06T16:30:00Z"},
+		},
+		"half hours from UTC": {
+			Day, "Asia/Kolkata", "2024-01-01T00:00:00Z", "2024-01-02T00:00:00Z",
+			[]string{"2023-12-31T18:30:00Z", "2024-01-01T18:30:00Z"},
+		},
+		"months": {
+			Month, "America/New_York", "2024-02-15T00:00:00Z", "2024-04-15T00:00:00Z",
+			[]string{"2024-02-01T05:00:00Z", "2024-03-01T05:00:00Z", "2024-04-01T04:00:00Z"},
+		},
+		"years": {
+			Year, "UTC", "2023-06-01T00:00:00Z", "2025-01-01T00:00:00Z",
+			[]string{"2023-01-01T00:00:00Z", "2024-01-01T00:00:00Z"},
+		},
+		"the last day of a leap year": {
+			Day, "America/New_York", "2040-12-30T12:00:00Z", "2041-01-01T12:00:00Z",
+			[]string{"2040-12-30T05:00:00Z", "2040-12-31T05:00:00Z", "2041-01-01T05:00:00Z"},
+		},
 	} {
 		calendar := NewCalendar(c.interval, location(t, c.zone), milli(t, c.from), milli(t, c.to))
 		buckets, ok := calendar.Buckets(100)
@@ -87,8 +115,10 @@ func TestBucketsLimit(t *testing.T) {
 // Every moment of the range has exactly one bucket, and it is the one whose
 // local hour or date the moment shows.
 func TestEveryMomentHasABucket(t *testing.T) {
-	zones := []string{"UTC", "America/New_York", "America/Sao_Paulo", "Africa/Cairo", "Africa/Casablanca", "Asia/Kathmandu",
-		"Australia/Lord_Howe", "Europe/Dublin", "Pacific/Apia", "America/Scoresbysund", "Europe/Amsterdam"}
+	zones := []string{
+		"UTC", "America/New_York", "America/Sao_Paulo", "Africa/Cairo", "Africa/Casablanca", "Asia/Kathmandu",
+		"Australia/Lord_Howe", "Europe/Dublin", "Pacific/Apia", "America/Scoresbysund", "Europe/Amsterdam",
+	}
 	layouts := map[Interval]string{Hour: "2006-01-02 15", Day: "2006-01-02", Month: "2006-01", Year: "2006"}
 	rapid.Check(t, func(rt *rapid.T) {
 		zone := location(t, rapid.SampledFrom(zones).Draw(rt, "zone"))

@@ -185,8 +185,10 @@ func TestBounds(t *testing.T) {
 }
 
 func FuzzRun(f *testing.F) {
-	for _, seed := range []string{`{"type":"events","cursor":"AAAA"}`, `{"type":"trend","interval":"day","measure":"count",` + january + `}`,
-		`{"type":"funnel","steps":[{"event":"a","where":[{"property":"properties.a","op":"in","value":[1]}]}],"window":"1d",` + january + `}`} {
+	for _, seed := range []string{
+		`{"type":"events","cursor":"AAAA"}`, `{"type":"trend","interval":"day","measure":"count",` + january + `}`,
+		`{"type":"funnel","steps":[{"event":"a","where":[{"property":"properties.a","op":"in","value":[1]}]}],"window":"1d",` + january + `}`,
+	} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 )
 
@@ -63,7 +64,7 @@ func newRequest(p requestParams) *request {
 		r.ids[i] += len(head)
 		r.users[i] += len(head)
 	}
-	r.bytes = append(head, body.Bytes()...)
+	r.bytes = slices.Concat(head, body.Bytes())
 	r.renew()
 	return r
 }
