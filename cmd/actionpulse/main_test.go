@@ -31,7 +31,7 @@ func TestWrongUsage(t *testing.T) {
 		{"serve", "--nonsense"},
 		{"serve", "extra"},
 		{"serve", "--intake.window=2 days"},
-		{"serve", "--intake.window=1s"},
+		{"serve", "--intake.window=1ms"},
 		{"config", "--log.level=loud"},
 		{"serve", "--config=/nonexistent.json"},
 		{"init", "--database=mysql://u:hunter2@h/d"},
