@@ -89,6 +89,20 @@ func TestItemChecksAndTheirOrder(t *testing.T) {
 		{`{"event":"a","user_id":"u","ts":"2026-05-01T10:00:00"}`, api.RejectInvalidTimestamp},
 		{`{"event":"a","user_id":"u","ts":"2026-02-30T10:00:00Z"}`, api.RejectInvalidTimestamp},
 		{`{"event":"a","user_id":"u","ts":"2026-05-01T10:00:00,5Z"}`, api.RejectInvalidTimestamp},
+		{`{"event":"a","user_id":"u","ts":"2026-05-01T1:00:00Z"}`, api.RejectInvalidTimestamp},
+		{`{"event":"a","user_id":"u","ts":"2026-05-01T10:00:00+24:00"}`, api.RejectInvalidTimestamp},
+		{`{"event":"a","user_id":"u","ts":"2026-05-01T10:00:00-00:60"}`, api.RejectInvalidTimestamp},
+		{`{"event":"a","user_id":"u","ts":"2026-05-01T10:00:00-23:59"}`, ""},
+		{`{"event":"a","user_id":"u","ts":"0000-01-01T00:00:00Z"}`, ""},
+		{`{"event":"a","user_id":"u","ts":"0000-01-01T00:00:00+00:01"}`, api.RejectInvalidTimestamp},
+		{`{"event":"a","user_id":"u","ts":"9999-12-31T23:59:59.999Z"}`, ""},
+		{`{"event":"a","user_id":"u","ts":"9999-12-31T23:59:59-00:01"}`, api.RejectInvalidTimestamp},
+		{`{"event":"a","user_id":"u","ts":"2016-12-31T23:59:60Z"}`, ""},
+		{`{"event":"a","user_id":"u","ts":"2017-01-01T05:29:60.5+05:30"}`, ""},
+		{`{"event":"a","user_id":"u","ts":"2016-12-30T23:59:60Z"}`, api.RejectInvalidTimestamp},
+		{`{"event":"a","user_id":"u","ts":"2016-12-31T23:58:60Z"}`, api.RejectInvalidTimestamp},
+		{`{"event":"a","user_id":"u","ts":"ſſſſſſ1:00:60Z"}`, api.RejectInvalidTimestamp},
+		{`{"event":"a","user_id":"u","ts":"2016-12-31T23:59:61Z"}`, api.RejectInvalidTimestamp},
 		{`{"event":"a","user_id":"u","ts":"","properties":1}`, api.RejectInvalidTimestamp},
 		{`{"event":"a","user_id":"u","ts":true}`, api.RejectInvalidTimestamp},
 
@@ -153,6 +167,15 @@ func TestRequestFaults(t *testing.T) {
 		{`{"events":[` + good + `],"a":` + strings.Repeat("[", 64) + strings.Repeat("]", 64) + `}`, api.CodeInvalidJSON},
 		{`{"events":[` + good + `],"a":` + strings.Repeat("[", 20000) + strings.Repeat("]", 20000) + `}`, api.CodeInvalidJSON},
 		{`{"events":[` + good + `],"a":` + strings.Repeat("[", 63) + strings.Repeat("]", 63) + `}`, ""},
+		{`{"events":[` + good + `,` + nest(70, "@") + `]}`, api.CodeInvalidJSON},
+		{`{"events":[` + good + `,` + nest(20000, "@") + `]}`, api.CodeInvalidJSON},
+		{`{"events":[` + good + `,` + nest(20000, "1") + `,]}`, api.CodeInvalidJSON},
+		{`{"events":[` + good + `,` + nest(20000, "1 2") + `]}`, api.CodeInvalidJSON},
+		{`{"events":[` + good + `,` + nest(20000, "\"\xff\"") + `]}`, api.CodeInvalidJSON},
+		{`{"events":[` + good + `,` + strings.Replace(nest(20000, "1"), "]", "}", 1) + `]}`, api.CodeInvalidJSON},
+		{`{"events":[` + good + `,` + strings.Repeat("[", 20000), api.CodeInvalidJSON},
+		{`{"events":[` + good + `,` + nest(20000, `{"a":"]\"[","a":[]}`) + `]}`, ""},
+		{`{"events":[` + good + `,` + nest(foldDepth-2, "1") + `,` + nest(foldDepth-1, "1") + `,` + nest(3*foldDepth, "[],1") + `]}`, ""},
 		{`[]`, api.CodeValidationFailed},
 		{`"x"`, api.CodeValidationFailed},
 		{`null`, api.CodeValidationFailed},
@@ -180,6 +203,11 @@ func TestRequestFaults(t *testing.T) {
 			t.Errorf("%s: got %v, want %s", short(tt.body), err, tt.code)
 		}
 	}
+}
+
+// nest puts a value into n arrays.
+func nest(n int, value string) string {
+	return strings.Repeat("[", n) + value + strings.Repeat("]", n)
 }
 
 func TestFingerprintIgnoresSpelling(t *testing.T) {

@@ -27,11 +27,14 @@ var parsers = sync.Pool{New: func() any { return &parser{names: map[string]bool{
 
 func newParser() *parser { return parsers.Get().(*parser) } //nolint:forcetypeassert // the pool holds nothing else
 
-// maxPooled bounds what a parser keeps between requests.
-const maxPooled = 2 << 20
+// maxPooled and maxPooledNames bound what a parser keeps between requests.
+const (
+	maxPooled      = 2 << 20
+	maxPooledNames = 1 << 10
+)
 
 func (p *parser) release() {
-	if cap(p.encoded) > maxPooled {
+	if cap(p.encoded) > maxPooled || len(p.names) > maxPooledNames {
 		return
 	}
 	p.outerBuf, p.innerBuf = bytes.Buffer{}, bytes.Buffer{}
@@ -52,18 +55,23 @@ var (
 // is not JSON and validation_failed for one that is not an object.
 func (p *parser) members(body []byte, fn func(name string, dec *jsontext.Decoder) error) error {
 	err := p.tryMembers(body, fn)
-	if _, syntactic := errors.AsType[*jsontext.SyntacticError](err); !syntactic && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
+	if err == nil || isFault(err) {
 		return err
 	}
-	if depthOf(body) > maxDepth { // deeper than the decoder goes, perhaps
-		if err = p.tryMembers(prune(body), fn); err == nil {
-			return nil
+	if depthOf(body) > foldDepth { // deeper than the decoder goes, perhaps
+		if body, err = fold(body); err == nil {
+			err = p.tryMembers(body, fn)
 		}
-		if f, ok := errors.AsType[*fault.Error](err); ok {
-			return f
+		if err == nil || isFault(err) {
+			return err
 		}
 	}
 	return fault.Wrap(api.CodeInvalidJSON, err, "The body is not valid JSON in UTF-8")
+}
+
+func isFault(err error) bool {
+	_, ok := errors.AsType[*fault.Error](err)
+	return ok
 }
 
 func (p *parser) tryMembers(body []byte, fn func(name string, dec *jsontext.Decoder) error) error {
