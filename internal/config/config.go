@@ -20,7 +20,7 @@ const EnvPrefix = "ACTIONPULSE"
 // Folder says which data a command works on.
 type Folder struct {
 	File     string      `name:"config" placeholder:"FILE" help:"JSON file with settings. Default: config.json in the data folder, if there is one."`
-	Data     string      `name:"data" default:"data" placeholder:"DIR" help:"The data folder."`
+	Data     string      `name:"data" default:"data" placeholder:"DIR" help:"The data folder. Default: data."`
 	Database DatabaseURL `name:"database" placeholder:"URL" help:"postgres://… for accounts and credentials. Default: SQLite in the data folder."`
 
 	// loaded is the settings file that was read, empty if none.
@@ -31,8 +31,8 @@ type Folder struct {
 type Config struct {
 	Folder `embed:""`
 
-	Listen          string         `name:"listen" default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Address to serve HTTP on; port 0 takes any free one."`
-	TrustedProxies  []netip.Prefix `name:"trusted_proxies" placeholder:"CIDR,…" help:"Proxies whose X-Forwarded-For is believed."`
+	Listen          string         `name:"listen" default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Address to serve HTTP on; port 0 takes any free one. Default: 127.0.0.1:8080."`
+	TrustedProxies  []netip.Prefix `name:"trusted_proxies" placeholder:"CIDR" help:"Proxies whose X-Forwarded-For is believed."`
 	ShutdownTimeout time.Duration  `name:"shutdown_timeout" default:"30s" help:"How long requests under way may take after SIGTERM."`
 
 	Intake       Intake       `embed:"" prefix:"intake."`
@@ -74,7 +74,7 @@ type Storage struct {
 // EventStore is what the event store may use.
 type EventStore struct {
 	MemoryLimit Size `name:"memory_limit" default:"2GB" help:"Memory the event store may use."`
-	Threads     int  `name:"threads" default:"0" help:"Threads the event store may use; 0 is one for each processor."`
+	Threads     int  `name:"threads" default:"0" help:"Threads one query may use; 0 is half the processors."`
 }
 
 // Materializer is how soon acknowledged events become visible to queries.
