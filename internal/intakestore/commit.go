@@ -89,10 +89,10 @@ func (s *Store) fill(batch *pebble.Batch, g Group) (State, error) {
 		if err := s.putRecord(batch, e); err != nil {
 			return State{}, err
 		}
-		if err := s.putClaims(batch, e, g.Received); err != nil {
-			return State{}, err
-		}
 		state.Last += uint64(len(e.Items))
+	}
+	if err := s.putClaims(batch, g); err != nil {
+		return State{}, err
 	}
 	if err := batch.Set(keyState, state.marshal(), nil); err != nil {
 		return State{}, fmt.Errorf("write state: %w", err)
@@ -115,22 +115,6 @@ func (s *Store) putRecord(batch *pebble.Batch, e *Entry) error {
 	}
 	if err := op.Finish(); err != nil {
 		return fmt.Errorf("write record: %w", err)
-	}
-	return nil
-}
-
-func (s *Store) putClaims(batch *pebble.Batch, e *Entry, received int64) error {
-	seg := s.segments[len(s.segments)-1]
-	for i := range e.Items {
-		it := &e.Items[i]
-		if !it.Claimed {
-			continue
-		}
-		id := record.Identity{Project: e.Header.Project, KeyKind: e.Header.KeyKind, EventID: it.EventID}
-		if err := putClaim(batch, seg, id, dedup.Claim{Received: received, Fingerprint: it.Fingerprint}); err != nil {
-			return err
-		}
-		seg.filter.add(identityHash(s.seed, id))
 	}
 	return nil
 }

@@ -77,9 +77,11 @@ type Store struct {
 
 	mark mark
 
-	// state and segments are the sequencer's.
+	// state and segments are the sequencer's, and so is order, which putClaims
+	// uses again and again.
 	state    State
 	segments []*segment
+	order    []claimRef
 
 	// durable is the last position known to be on disk, trimmed the last one
 	// that the event store holds.
