@@ -57,6 +57,7 @@ func (s *Store) Commit(g Group) (*Pending, error) {
 	}
 	crash.Point("intake.applied")
 	s.state = state
+	s.saveFilters()
 	return &Pending{store: s, batch: batch, last: state.Last}, nil
 }
 

@@ -78,17 +78,41 @@ func scanRecords(db pebble.Reader, from, through uint64, fn func(record.Record) 
 	return nil
 }
 
-// Trim forgets the records up to a position, which must be the last one of a
-// record that the event store holds for good. It need not be durable: a record
-// that comes back is skipped by its position.
+// Trim forgets the records up to a position that the event store holds for
+// good. A record that goes on after it is kept whole. It need not be durable:
+// a record that comes back is skipped by its position.
 func (s *Store) Trim(through uint64) error {
 	s.trimming.Lock()
 	defer s.trimming.Unlock()
-	if err := s.db.DeleteRange(recordKey(0), recordKey(through+1), pebble.NoSync); err != nil {
+	end, err := s.recordEnd(through)
+	if err != nil {
 		return fmt.Errorf("trim records: %w", err)
 	}
-	s.trimmed.Store(max(s.trimmed.Load(), through))
+	if err := s.db.DeleteRange(recordKey(0), recordKey(end), pebble.NoSync); err != nil {
+		return fmt.Errorf("trim records: %w", err)
+	}
+	s.trimmed.Store(max(s.trimmed.Load(), end-1))
 	return nil
+}
+
+// recordEnd returns the position after a position, or the first one of the
+// record that holds both.
+func (s *Store) recordEnd(position uint64) (uint64, error) {
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: []byte{prefixRecord}, UpperBound: recordKey(position + 1)})
+	if err != nil {
+		return 0, err
+	}
+	end := position + 1
+	if it.Last() {
+		r, err := record.Decode(binary.BigEndian.Uint64(it.Key()[1:]), it.Value())
+		if err != nil {
+			return 0, joinClose(err, it)
+		}
+		if r.Last() > position {
+			end = r.Position
+		}
+	}
+	return end, joinClose(it.Error(), it)
 }
 
 // Snapshot is a view of the store at one moment. It can be read from any

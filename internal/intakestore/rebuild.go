@@ -58,6 +58,7 @@ func (s *Store) Rebuild(state State, each func(yield func(record.Identity, dedup
 		return total, fmt.Errorf("write claims: %w", err)
 	}
 	crash.Point("rebuild.committed")
+	s.saveFilters()
 	s.state = state
 	s.durable.Store(state.Last)
 	return total, s.mark.write(state.Last)
@@ -77,6 +78,6 @@ func (s *Store) clearClaims() error {
 	if err := batch.Commit(pebble.Sync); err != nil {
 		return fmt.Errorf("clear claims: %w", err)
 	}
-	s.segments = nil
+	s.segments, s.unsaved = nil, nil
 	return nil
 }

@@ -134,6 +134,16 @@ func (s *Store) loadFilter(seg *segment) error {
 	return nil
 }
 
+// saveFilters saves the filters of the segments that were sealed lately. It
+// must be called after the sealing batch was applied and not before: a filter
+// that is found must be of a segment that takes no more claims.
+func (s *Store) saveFilters() {
+	for _, seg := range s.unsaved {
+		s.saveFilter(seg)
+	}
+	s.unsaved = nil
+}
+
 // saveFilter writes a sealed segment's filter. It need not be durable: a
 // filter that is missing is built again from the claims.
 func (s *Store) saveFilter(seg *segment) {
@@ -173,7 +183,7 @@ func (s *Store) addSegment(batch *pebble.Batch, received int64) error {
 		if err := batch.Set(segmentKey(prefixSegment, last.id), last.marshal(), nil); err != nil {
 			return fmt.Errorf("seal segment: %w", err)
 		}
-		s.saveFilter(last)
+		s.unsaved = append(s.unsaved, last)
 		next.id, next.capacity = last.id+1, last.nextCapacity()
 	}
 	next.filter = newFilter(next.capacity)

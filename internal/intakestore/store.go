@@ -82,6 +82,8 @@ type Store struct {
 	state    State
 	segments []*segment
 	order    []claimRef
+	// unsaved are sealed segments whose filters are yet to be saved.
+	unsaved []*segment
 
 	// durable is the last position known to be on disk, trimmed the last one
 	// that the event store holds.
