@@ -95,7 +95,8 @@ func (s *Store) fill(batch *pebble.Batch, g Group) (State, error) {
 	if err := s.putClaims(batch, g); err != nil {
 		return State{}, err
 	}
-	if err := batch.Set(keyState, state.marshal(), nil); err != nil {
+	newest := s.segments[len(s.segments)-1].count
+	if err := batch.Set(keyState, state.marshal(newest), nil); err != nil {
 		return State{}, fmt.Errorf("write state: %w", err)
 	}
 	return state, nil

@@ -145,7 +145,7 @@ func (v *Snapshot) load() error {
 	if err != nil {
 		return fmt.Errorf("read state: %w", err)
 	}
-	v.State, err = unmarshalState(value)
+	v.State, _, err = unmarshalState(value)
 	if err := joinClose(err, closer); err != nil {
 		return err
 	}

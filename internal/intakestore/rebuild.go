@@ -50,18 +50,39 @@ func (s *Store) Rebuild(state State, each func(yield func(record.Identity, dedup
 	if err != nil {
 		return total, joinClose(err, batch)
 	}
-	if err := errors.Join(batch.Set(keyState, state.marshal(), nil), batch.Delete(keyRebuilding, nil)); err != nil {
-		return total, joinClose(fmt.Errorf("write state: %w", err), batch)
+	if err := batch.Commit(pebble.NoSync); err != nil {
+		return total, fmt.Errorf("write claims: %w", err)
 	}
 	crash.Point("rebuild.written")
-	if err := batch.Commit(pebble.Sync); err != nil {
-		return total, fmt.Errorf("write claims: %w", err)
+	if err := s.finishRebuild(state); err != nil {
+		return total, err
 	}
 	crash.Point("rebuild.committed")
 	s.saveFilters()
 	s.state = state
 	s.durable.Store(state.Last)
 	return total, s.mark.write(state.Last)
+}
+
+// finishRebuild writes the new state and takes the mark away, durably.
+func (s *Store) finishRebuild(state State) error {
+	newest := 0
+	if n := len(s.segments); n > 0 {
+		// Counted anew: an identity may have been written twice, with claims
+		// that a shorter window kept apart.
+		if err := s.scanFilter(s.segments[n-1]); err != nil {
+			return err
+		}
+		newest = s.segments[n-1].count
+	}
+	batch := s.db.NewBatch()
+	if err := errors.Join(batch.Set(keyState, state.marshal(newest), nil), batch.Delete(keyRebuilding, nil)); err != nil {
+		return joinClose(fmt.Errorf("write state: %w", err), batch)
+	}
+	if err := batch.Commit(pebble.Sync); err != nil {
+		return fmt.Errorf("write state: %w", err)
+	}
+	return nil
 }
 
 // clearClaims removes every claim and leaves the mark, durably.

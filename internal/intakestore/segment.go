@@ -106,6 +106,11 @@ func (s *Store) loadSegments() error {
 }
 
 func (s *Store) loadFilter(seg *segment) error {
+	if !seg.sealed {
+		// A filter on disk is of a sealing that did not come to pass, and lacks
+		// what was claimed since.
+		return s.scanFilter(seg)
+	}
 	value, closer, err := s.db.Get(segmentKey(prefixFilter, seg.id))
 	if err == nil {
 		seg.filter, err = unmarshalFilter(value)
@@ -117,21 +122,23 @@ func (s *Store) loadFilter(seg *segment) error {
 	if err != pebble.ErrNotFound { //nolint:errorlint // documented to be returned as it is
 		return fmt.Errorf("read filter of segment %d: %w", seg.id, err)
 	}
+	if err := s.scanFilter(seg); err != nil {
+		return err
+	}
+	s.saveFilter(seg)
+	return nil
+}
+
+// scanFilter makes the filter of a segment from its claims, and counts them.
+func (s *Store) scanFilter(seg *segment) error {
 	seg.filter = newFilter(seg.capacity)
 	seg.count, seg.end = 0, seg.start
-	err = scanSegment(s.db, seg, func(id record.Identity, c dedup.Claim) error {
+	return scanSegment(s.db, seg, func(id record.Identity, c dedup.Claim) error {
 		seg.filter.add(identityHash(s.seed, id))
 		seg.count++
 		seg.end = max(seg.end, c.Received)
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	if seg.sealed {
-		s.saveFilter(seg)
-	}
-	return nil
 }
 
 // saveFilters saves the filters of the segments that were sealed lately. It

@@ -48,23 +48,25 @@ type State struct {
 	Window int64
 }
 
-const stateSize = 3 * 8
+const stateSize = 3*8 + 4
 
-func (s State) marshal() []byte {
+// marshal adds how many claims the newest segment holds.
+func (s State) marshal(newest int) []byte {
 	b := binary.BigEndian.AppendUint64(nil, s.Last)
 	b = binary.BigEndian.AppendUint64(b, uint64(s.Received))
-	return binary.BigEndian.AppendUint64(b, uint64(s.Window))
+	b = binary.BigEndian.AppendUint64(b, uint64(s.Window))
+	return binary.BigEndian.AppendUint32(b, uint32(newest))
 }
 
-func unmarshalState(b []byte) (State, error) {
+func unmarshalState(b []byte) (s State, newest int, err error) {
 	if len(b) != stateSize {
-		return State{}, fmt.Errorf("%w: its state is malformed", ErrDamaged)
+		return s, 0, fmt.Errorf("%w: its state is malformed", ErrDamaged)
 	}
 	return State{
 		Last:     binary.BigEndian.Uint64(b),
 		Received: int64(binary.BigEndian.Uint64(b[8:])),
 		Window:   int64(binary.BigEndian.Uint64(b[16:])),
-	}, nil
+	}, int(binary.BigEndian.Uint32(b[24:])), nil
 }
 
 // Store is an open intake store. FindClaim and Commit belong to one goroutine,
@@ -106,7 +108,7 @@ func Create(o Options, identity [16]byte, state State) error {
 		return fmt.Errorf("create intake store: %w", err)
 	}
 	batch := db.NewBatch()
-	err = errors.Join(batch.Set(keyIdentity, identity[:], nil), batch.Set(keyState, state.marshal(), nil))
+	err = errors.Join(batch.Set(keyIdentity, identity[:], nil), batch.Set(keyState, state.marshal(0), nil))
 	if o.Repair {
 		err = errors.Join(err, batch.Set(keyRebuilding, nil, nil))
 	}
@@ -127,6 +129,10 @@ func Create(o Options, identity [16]byte, state State) error {
 // if a rebuild was cut short, unless Options.Repair is set, ErrBehind if it
 // lacks what was acknowledged, and the engine's own error if it finds damage.
 func Open(o Options) (*Store, error) {
+	whole, err := checkManifest(o.Dir)
+	if err != nil {
+		return nil, err
+	}
 	ready := new(atomic.Bool)
 	opts := o.pebble(ready)
 	opts.ErrorIfNotExists = true
@@ -135,7 +141,7 @@ func Open(o Options) (*Store, error) {
 		return nil, fmt.Errorf("open intake store: %w", err)
 	}
 	s := &Store{db: db, log: o.Log}
-	if err := s.check(o, opts); err != nil {
+	if err := s.check(o, opts, whole); err != nil {
 		s.background.Wait()
 		return nil, joinClose(err, db)
 	}
@@ -144,13 +150,23 @@ func Open(o Options) (*Store, error) {
 }
 
 // check goes from the outside in: no table is used before its checksums have
-// been compared.
-func (s *Store) check(o Options, opts *pebble.Options) error {
+// been compared. whole says that the list of tables is whole.
+func (s *Store) check(o Options, opts *pebble.Options, whole bool) error {
 	if err := s.checkTables(o.Dir, opts); err != nil {
 		return err
 	}
 	if err := s.load(o.Repair); err != nil {
 		return err
+	}
+	if !whole || o.Repair {
+		if err := s.checkRecords(); err != nil {
+			return err
+		}
+	}
+	if !whole && !o.Repair {
+		if err := s.checkSealed(); err != nil {
+			return err
+		}
 	}
 	return s.openMark(o.Mark, o.Repair)
 }
@@ -198,7 +214,8 @@ func (s *Store) load(repair bool) error {
 	if err != nil {
 		return err
 	}
-	if s.state, err = unmarshalState(state); err != nil {
+	claims := 0
+	if s.state, claims, err = unmarshalState(state); err != nil {
 		return err
 	}
 	s.durable.Store(s.state.Last)
@@ -207,7 +224,13 @@ func (s *Store) load(repair bool) error {
 		return err
 	}
 	s.trimmed.Store(first - 1)
-	return s.loadSegments()
+	if err := s.loadSegments(); err != nil {
+		return err
+	}
+	if repair {
+		return nil
+	}
+	return s.checkNewest(claims)
 }
 
 func (s *Store) meta(key []byte) ([]byte, error) {
