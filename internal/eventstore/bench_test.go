@@ -2,7 +2,6 @@ package eventstore_test
 
 import (
 	"fmt"
-	"os"
 	"syscall"
 	"testing"
 	"time"
@@ -58,7 +57,7 @@ func BenchmarkApply(b *testing.B) {
 }
 
 func benchApply(b *testing.B, rows int) {
-	s := open(b, eventstore.Options{CheckpointBytes: benchCheckpoint()})
+	s := open(b, eventstore.Options{})
 	position, cpu := uint64(1), time.Duration(0)
 	for b.Loop() {
 		b.StopTimer()
@@ -74,13 +73,6 @@ func benchApply(b *testing.B, rows int) {
 	}
 	b.ReportMetric(float64(cpu.Nanoseconds())/float64(position-1), "cpu-ns/row")
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(position-1), "ns/row")
-}
-
-func benchCheckpoint() int64 {
-	if os.Getenv("NOCP") != "" {
-		return 1 << 40
-	}
-	return 0
 }
 
 // cpuTime returns the processor time this process has used.

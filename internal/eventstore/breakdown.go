@@ -43,11 +43,11 @@ type topGroups struct {
 }
 
 func listGroups(ctx context.Context, conn *duck.Conn, sel *selection, key string, q query.Breakdown) (topGroups, error) {
-	value := sel.measure(q.Measure)
+	groups := sel.grouped(q.Measure, column{"key", key})
 	limit := sel.arg(int64(q.Limit))
-	statement := fmt.Sprintf(`WITH groups AS (%s GROUP BY 1)
+	statement := fmt.Sprintf(`WITH groups AS (%s)
 		SELECT key, value, (sum(value) OVER ())::BIGINT FROM groups ORDER BY value DESC, key NULLS LAST LIMIT %s`,
-		sel.sql(key+" AS key", value+" AS value"), limit)
+		groups, limit)
 	rows, err := conn.Query(ctx, statement, sel.args...)
 	if err != nil {
 		return topGroups{}, err

@@ -2,6 +2,7 @@ package eventstore
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/actionpulse/actionpulse/internal/query"
@@ -80,7 +81,7 @@ func (s *selection) filter(f *query.Filter) string {
 	case query.Eq, query.In:
 		return s.equal(text, f.Values)
 	}
-	return s.ordered(text, comparison[f.Op], f.Values[0])
+	return s.ordered(text, f.Op, f.Values[0])
 }
 
 var comparison = map[query.Op]string{query.Gt: ">", query.Gte: ">=", query.Lt: "<", query.Lte: "<="}
@@ -106,12 +107,23 @@ func (s *selection) equal(text string, values []query.Value) string {
 	return "coalesce(" + strings.Join(either, " OR ") + ", false)"
 }
 
-// ordered compares with a number numerically, which is false for what does not
-// read as a finite number, and with a string by text.
-func (s *selection) ordered(text, op string, v query.Value) string {
+// ordered compares with a string by text, and with a number numerically, which
+// is false for what does not read as a finite number. A number's comparison is
+// written as a range of finite ones, so that the text is read only once.
+func (s *selection) ordered(text string, op query.Op, v query.Value) string {
 	if !v.IsNumber {
-		return fmt.Sprintf("coalesce(%s %s %s, false)", text, op, s.arg(v.Text))
+		return fmt.Sprintf("coalesce(%s %s %s, false)", text, comparison[op], s.arg(v.Text))
 	}
-	number := fmt.Sprintf("TRY_CAST(%s AS DOUBLE)", text)
-	return fmt.Sprintf("coalesce(isfinite(%s) AND %s %s %s, false)", number, number, op, s.arg(v.Number))
+	low, high := -math.MaxFloat64, math.MaxFloat64
+	switch op {
+	case query.Gt:
+		low = math.Nextafter(v.Number, math.Inf(1))
+	case query.Gte:
+		low = v.Number
+	case query.Lt:
+		high = math.Nextafter(v.Number, math.Inf(-1))
+	default:
+		high = v.Number
+	}
+	return fmt.Sprintf("coalesce(TRY_CAST(%s AS DOUBLE) BETWEEN %s AND %s, false)", text, s.arg(low), s.arg(high))
 }

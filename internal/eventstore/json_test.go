@@ -32,6 +32,10 @@ func TestOddJSON(t *testing.T) {
 			for _, body := range []string{
 				`{"type":"trend","interval":"year","measure":"persons",` + year + `,` + filter + `}`,
 				`{"type":"breakdown","by":"` + property + `","measure":"persons","limit":3,` + year + `,` + filter + `}`,
+				`{"type":"trend","interval":"hour","measure":"count",` + year + `,` + filter + `}`,
+				`{"type":"breakdown","by":"` + property + `","measure":"count","limit":3,` + year + `,` + filter + `}`,
+				`{"type":"funnel","steps":[{"event":"odd"},{"event":"odd",` + filter + `}],"window":"1h",` + year + `,` + filter + `}`,
+				`{"type":"retention","start_event":"odd","return_event":"odd","interval":"month",` + year + `,` + filter + `}`,
 				`{"type":"events",` + filter + `}`,
 			} {
 				if strings.Contains(property, `\u0000`) {
