@@ -108,5 +108,5 @@ func (b *bench) write(ctx context.Context, path string) error {
 		_, err = os.Stdout.Write(report)
 		return err
 	}
-	return os.WriteFile(path, report, 0o644) //nolint:gosec // a document
+	return os.WriteFile(path, report, 0o644)
 }

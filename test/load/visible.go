@@ -21,7 +21,7 @@ const (
 // measureVisible measures the time from an answer to a query that sees the
 // event, when nothing else happens and under load.
 func (b *bench) measureVisible(ctx context.Context) error {
-	probes := b.scaled(200)
+	probes := b.scaled(150)
 	err := b.with(ctx, func(s *server) error {
 		took, err := s.probe(ctx, probes)
 		if err != nil {
