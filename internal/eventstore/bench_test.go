@@ -10,7 +10,7 @@ import (
 	"github.com/actionpulse/actionpulse/internal/record"
 )
 
-// benchItems makes n records of 500 items whose ids and times look like a
+// benchRecords makes records of 500 items whose ids and times look like a
 // busy site's.
 func benchRecords(position uint64, records int) []record.Record {
 	list := make([]record.Record, records)
