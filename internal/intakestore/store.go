@@ -214,8 +214,8 @@ func (s *Store) load(repair bool) error {
 	if err != nil {
 		return err
 	}
-	claims := 0
-	if s.state, claims, err = unmarshalState(state); err != nil {
+	var newest int
+	if s.state, newest, err = unmarshalState(state); err != nil {
 		return err
 	}
 	s.durable.Store(s.state.Last)
@@ -230,7 +230,7 @@ func (s *Store) load(repair bool) error {
 	if repair {
 		return nil
 	}
-	return s.checkNewest(claims)
+	return s.checkNewest(newest)
 }
 
 func (s *Store) meta(key []byte) ([]byte, error) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 )
@@ -94,12 +95,7 @@ func (c *check) row(r *row) {
 }
 
 func (c *claim) isCandidate(it *item) bool {
-	for _, other := range c.candidates {
-		if other == it {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(c.candidates, it)
 }
 
 // person checks whom an event is counted for.

@@ -44,7 +44,7 @@ func (x *torture) killAtPoint(p crashPoint) {
 		if p.replace || x.rand.IntN(2) == 0 {
 			x.remove(filepath.Join(x.program.data, "intake"))
 		}
-		if r := x.program.run(x.ctx, x.T, []string{setting}, "repair"); !r.killed {
+		if r := x.program.run(x.Context(), x.T, []string{setting}, "repair"); !r.killed {
 			x.Fatalf("repair did not come to %s: %s", setting, r)
 		}
 		x.unfinishedRepair()
@@ -64,11 +64,11 @@ func (x *torture) unfinishedRepair() {
 	server := x.program.serve(x.T, x.aside, nil)
 	if server.await(x.T) {
 		server.drain(x.T)
-		x.program.verify(x.ctx, x.T)
+		x.program.verify(x.Context(), x.T)
 		return
 	}
 	x.checkRefusal(server.end(x.T))
-	if r := x.program.run(x.ctx, x.T, nil, "repair"); r.code != exitOK {
+	if r := x.program.run(x.Context(), x.T, nil, "repair"); r.code != exitOK {
 		x.Fatalf("a second repair: %s", r)
 	}
 }

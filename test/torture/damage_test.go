@@ -65,7 +65,7 @@ func (x *torture) damageIntake() {
 // repairDamaged repairs a copy with a damaged intake store. What only that
 // store held may be lost, but repair must say so.
 func (x *torture) repairDamaged(b program) {
-	r := b.run(x.ctx, x.T, nil, "repair", "--json")
+	r := b.run(x.Context(), x.T, nil, "repair", "--json")
 	var done struct {
 		Done []string `json:"done"`
 	}

@@ -158,7 +158,7 @@ func (x *torture) refusals(why string, n int) {
 
 func (x *torture) ready() int {
 	x.Helper()
-	request, err := http.NewRequestWithContext(x.ctx, http.MethodGet, "http://"+x.address+"/readyz", http.NoBody)
+	request, err := http.NewRequestWithContext(x.Context(), http.MethodGet, "http://"+x.address+"/readyz", http.NoBody)
 	if err != nil {
 		x.Fatal(err)
 	}
@@ -180,7 +180,7 @@ func fillUnguarded(x *torture, f filler) {
 	for range 1 + cycles() {
 		x.traffic(30)
 		f.fill(uint64(x.rand.IntN(4 << 20)))
-		ctx, cancel := context.WithTimeout(x.ctx, 3*time.Second)
+		ctx, cancel := context.WithTimeout(x.Context(), 3*time.Second)
 		select {
 		case <-x.server.exited:
 			x.Logf("on a full disk the server ended: %s", x.server.end(x.T))

@@ -33,12 +33,12 @@ func (x *torture) probe() {
 	members["event"] = it.event
 	b := &batch{path: pathTrack, kind: it.kind, items: []*item{x.probes.finish(it, members)}}
 	x.probes.encode(b)
-	if _, err := x.direct.send(x.ctx, b, 10); err != nil {
+	if _, err := x.direct.send(x.Context(), b, 10); err != nil {
 		x.Fatalf("probe: %v", err)
 	}
 	acknowledged := time.Now()
 	for time.Since(acknowledged) < patience {
-		page, err := reader{"http://" + x.address, x.creds}.query(x.ctx, map[string]any{"type": "events", "event": it.event})
+		page, err := reader{"http://" + x.address, x.creds}.query(x.Context(), map[string]any{"type": "events", "event": it.event})
 		if err != nil {
 			x.Fatalf("probe: %v", err)
 		}
@@ -55,7 +55,7 @@ func (x *torture) probe() {
 // read verifies a drained folder and returns all its events.
 func (x *torture) read(b program) []row {
 	x.Helper()
-	verified := b.verify(x.ctx, x.T)
+	verified := b.verify(x.Context(), x.T)
 	if verified.Backlog != 0 {
 		x.Fatalf("a drained folder has a backlog: %+v", verified)
 	}
@@ -64,7 +64,7 @@ func (x *torture) read(b program) []row {
 		x.Fatalf("the server did not start on a verified folder: %s", server.end(x.T))
 	}
 	began := time.Now()
-	rows, err := reader{"http://" + x.aside, x.creds}.all(x.ctx)
+	rows, err := reader{"http://" + x.aside, x.creds}.all(x.Context())
 	if err != nil {
 		x.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func (x *torture) repeatAll() {
 			}
 			b := &batch{path: pathTrack, kind: kind, items: items[:n]}
 			g.encode(b)
-			answer, err := x.direct.send(x.ctx, b, 1)
+			answer, err := x.direct.send(x.Context(), b, 1)
 			if err != nil || answer.Duplicates != n {
 				x.Fatalf("%d acknowledged items sent again: %+v, %v", n, answer, err)
 			}

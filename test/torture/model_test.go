@@ -3,6 +3,7 @@ package torture_test
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 
 	"github.com/google/uuid"
@@ -152,12 +153,9 @@ func (m *model) begin(b *batch) (least int) {
 }
 
 func (c *claim) addCandidate(it *item) {
-	for _, other := range c.candidates {
-		if other == it {
-			return
-		}
+	if !slices.Contains(c.candidates, it) {
+		c.candidates = append(c.candidates, it)
 	}
-	c.candidates = append(c.candidates, it)
 }
 
 // deliver notes that a request is on its way to the server.

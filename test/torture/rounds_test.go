@@ -93,7 +93,7 @@ func (x *torture) secondServer() {
 	if r := second.end(x.T); r.code != exitRefused {
 		x.Fatalf("a second server was not refused: %s", r)
 	}
-	x.program.verify(x.ctx, x.T)
+	x.program.verify(x.Context(), x.T)
 }
 
 // removeIntake: claims that are gone are rebuilt from the stored events.
@@ -101,10 +101,10 @@ func (x *torture) removeIntake() {
 	x.server.drain(x.T)
 	x.remove(filepath.Join(x.program.data, "intake"))
 	x.refused(x.program)
-	if r := x.program.run(x.ctx, x.T, nil, "repair"); r.code != exitOK || strings.Contains(r.stdout, "lost") {
+	if r := x.program.run(x.Context(), x.T, nil, "repair"); r.code != exitOK || strings.Contains(r.stdout, "lost") {
 		x.Fatalf("repair: %s", r)
 	}
-	x.program.verify(x.ctx, x.T)
+	x.program.verify(x.Context(), x.T)
 	x.start()
 }
 

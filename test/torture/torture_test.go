@@ -9,7 +9,6 @@
 package torture_test
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -32,7 +31,6 @@ var (
 type torture struct {
 	*testing.T
 
-	ctx     context.Context
 	seed    uint64
 	rand    *rand.Rand
 	dir     string
@@ -107,12 +105,12 @@ func newTorture(t *testing.T, dir, data string) *torture {
 	}
 	t.Logf("seed %d (repeat with -seed %d)", seed, seed)
 	x := &torture{
-		T: t, ctx: t.Context(), seed: seed, rand: newRand(seed, 1<<32), dir: dir,
+		T: t, seed: seed, rand: newRand(seed, 1<<32), dir: dir,
 		program: program{path: buildBinary(t), data: data, log: filepath.Join(dir, "server.log")},
 		model:   newModel(), began: time.Now(), armed: map[string]int{},
 	}
 	x.address, x.aside = freeAddresses(t)
-	x.creds = x.program.init(x.ctx, t)
+	x.creds = x.program.init(x.Context(), t)
 	x.client = newClient(x.model, "http://"+x.address, x.creds.secrets())
 	x.client.direct = true
 	x.direct = x.client
@@ -122,7 +120,7 @@ func newTorture(t *testing.T, dir, data string) *torture {
 
 // send starts a number of senders.
 func (x *torture) send(senders int) {
-	x.fleet = x.client.start(x.ctx, x.seed, senders)
+	x.fleet = x.client.start(x.Context(), x.seed, senders)
 	x.Cleanup(func() {
 		x.fleet.cancel(nil)
 		x.fleet.done.Wait()
