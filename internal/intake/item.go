@@ -93,9 +93,6 @@ func (p *parser) fields(raw jsontext.Value) (f fields, rejection *api.Rejection)
 	if raw.Kind() != '{' {
 		return f, reject(api.RejectInvalidEvent, "An item must be an object")
 	}
-	if depthOf(raw)+itemLevel-1 > maxDepth {
-		return f, reject(api.RejectInvalidEvent, "The item nests deeper than %d levels", maxDepth)
-	}
 	p.resetInner(raw)
 	dec := &p.inner
 	_, err := dec.ReadToken()
@@ -107,6 +104,9 @@ func (p *parser) fields(raw jsontext.Value) (f fields, rejection *api.Rejection)
 		if value, err = readWithin(dec, raw); err == nil {
 			f.set(p.plain(name), value)
 		}
+	}
+	if depthOf(raw)+itemLevel-1 > maxDepth {
+		return f, reject(api.RejectInvalidEvent, "The item nests deeper than %d levels", maxDepth)
 	}
 	if err != nil { // the value is valid JSON, so this can only be a repeated name
 		return f, reject(api.RejectInvalidEvent, "The item repeats a member name")

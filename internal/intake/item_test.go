@@ -138,6 +138,10 @@ func TestRejectionEchoesShortEventIDs(t *testing.T) {
 			t.Errorf("%q: echoed %v", s, got)
 		}
 	}
+	deep := `{"event":"a","anon_id":"x","event_id":"50172","properties":{"a":` + nest(62, "") + `}}`
+	if code, got := judgeOne(t, deep); code != api.RejectInvalidEvent || got == nil || *got != "50172" {
+		t.Errorf("nested too deep: %q, echoed %v", code, got)
+	}
 	for _, s := range []string{`42`, `null`, `{}`, `"` + strings.Repeat("x", 65) + `"`} {
 		if got := echo(s); got != nil {
 			t.Errorf("%s: echoed %q", s, *got)
