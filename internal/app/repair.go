@@ -27,7 +27,9 @@ type RepairParams struct {
 // RepairReport says what was done.
 type RepairReport struct {
 	// Done are the steps, in words.
-	Done   []string     `json:"done"`
+	Done []string `json:"done"`
+	// Lost is how many acknowledged items are in neither store any more.
+	Lost   uint64       `json:"lost"`
 	Verify audit.Report `json:"verify"`
 }
 
@@ -105,6 +107,7 @@ func (f folder) repairIntake(ctx context.Context, s *stores, identity [16]byte, 
 		return err
 	}
 	if last := max(s.intake.State().Last, mark.Position); acknowledged > last {
+		report.Lost = acknowledged - last
 		report.did("positions %d to %d were acknowledged and are lost", last+1, acknowledged)
 	}
 	return nil
@@ -158,6 +161,7 @@ func (f folder) repairGap(ctx context.Context, s *stores, p RepairParams, report
 	if err := s.events.Skip(ctx, first-1); err != nil {
 		return fmt.Errorf("give up positions: %w", err)
 	}
+	report.Lost += first - 1 - mark.Position
 	report.did("gave up positions %d to %d, which are in neither store", mark.Position+1, first-1)
 	return nil
 }

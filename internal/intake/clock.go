@@ -28,6 +28,8 @@ type Clock interface {
 // would expire claims whose repeats are still on their way.
 type windowClock struct {
 	clock Clock
+	// persisted is the newest stamp of the processes before.
+	persisted int64
 
 	mu   sync.Mutex
 	last int64
@@ -57,12 +59,24 @@ func (c *windowClock) now() (int64, error) {
 }
 
 // read returns the newest stamp that may be promised: no later stamp is
-// smaller. While the wall clock is not trusted it stands still.
+// smaller. While the wall clock is not trusted it stands still. Before the
+// first stamp it keeps nothing: a machine that boots with a clock days ahead
+// and is put right before its first event has lost nothing.
 func (c *windowClock) read() int64 {
-	if now, err := c.now(); err == nil {
+	if now, err := c.peek(); err == nil {
 		return now
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.last
+}
+
+func (c *windowClock) peek() (int64, error) {
+	c.mu.Lock()
+	started := c.started
+	c.mu.Unlock()
+	if !started {
+		return max(c.clock.Wall().UnixMilli(), c.persisted), nil
+	}
+	return c.now()
 }

@@ -72,7 +72,8 @@ type Service struct {
 
 // New starts a Service; Close stops it.
 func New(p Params) *Service {
-	clock := &windowClock{clock: p.Clock, last: p.Store.State().Received}
+	newest := p.Store.State().Received
+	clock := &windowClock{clock: p.Clock, persisted: newest, last: newest}
 	s := &Service{
 		clock:    clock,
 		store:    p.Store,

@@ -220,6 +220,22 @@ func TestClockJumps(t *testing.T) {
 	s.expect(server, batch(item(id)), 1, 1)
 }
 
+// A machine that boots days ahead and is put right before its first event must
+// not have moved the window.
+func TestReadingTheTimeStampsNothing(t *testing.T) {
+	s := newSystem(t)
+	id := uuid.NewString()
+	s.expect(server, batch(item(id)), 1, 0)
+	s.clock.jump(72 * time.Hour)
+	s.restart()
+	s.service.Decided()
+	s.clock.jump(-72 * time.Hour)
+	s.expect(server, batch(item(id)), 1, 1)
+	if _, at := s.service.Decided(); at > s.clock.Wall().UnixMilli() {
+		t.Error("the window time is ahead")
+	}
+}
+
 func TestAClaimFromTheFutureIsAClaim(t *testing.T) {
 	s := newSystem(t)
 	s.clock.jump(72 * time.Hour)
