@@ -139,5 +139,5 @@ func (d *boards) end() (string, error) {
 		took = append(took, r.took...)
 		failed = errors.Join(failed, r.err)
 	}
-	return fmt.Sprintf("%d queries: %s", len(took), latency(took)), failed
+	return fmt.Sprintf("their %d queries: %s", len(took), latency(took)), failed
 }

@@ -50,7 +50,7 @@ func (s *server) restart(ctx context.Context) error {
 // start, and checks that nothing acknowledged is missing.
 func (b *bench) startKilled(ctx context.Context, s *server) error {
 	var took sample
-	stored, err := s.count(ctx)
+	stored, err := s.countStored(ctx)
 	if err != nil {
 		return err
 	}
@@ -119,19 +119,15 @@ func (b *bench) measureLarge(ctx context.Context) error {
 		}
 		var samples batchSamples
 		for range b.runs {
-			run, err := b.runBatches(ctx, s, b.scaled(2_000_000))
-			if err != nil {
+			if err := samples.run(ctx, b, s); err != nil {
 				return err
 			}
-			samples.acknowledged = append(samples.acknowledged, run.acknowledged)
-			samples.queryable = append(samples.queryable, run.queryable)
-			samples.cpu = append(samples.cpu, run.cpu)
 		}
-		return errors.Join(b.describeLarge(ctx, s, samples), b.startKilled(ctx, s))
+		return errors.Join(b.describeLarge(ctx, s, &samples), b.startKilled(ctx, s))
 	})
 }
 
-func (b *bench) describeLarge(ctx context.Context, s *server, samples batchSamples) error {
+func (b *bench) describeLarge(ctx context.Context, s *server, samples *batchSamples) error {
 	ids, err := s.count(ctx)
 	if err != nil {
 		return err
@@ -141,7 +137,7 @@ func (b *bench) describeLarge(ctx context.Context, s *server, samples batchSampl
 		return err
 	}
 	b.addBatches(fmt.Sprintf("a store of in the end %s ids and %.2f GiB of events", round(float64(ids)), float64(events)/(1<<30)),
-		samples, "as above")
+		samples)
 	return nil
 }
 

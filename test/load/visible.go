@@ -42,7 +42,7 @@ func (b *bench) measureVisible(ctx context.Context) error {
 		if err := errors.Join(err, boardsErr, loadErr); err != nil {
 			return err
 		}
-		b.addVisible(fmt.Sprintf("with %s events/s coming in and %d dashboards open, %s", round(rate), dashboards, asked), took)
+		b.addVisible(fmt.Sprintf("with %s events/s coming in and %d dashboards open (%s)", round(rate), dashboards, asked), took)
 		return nil
 	})
 	return err
