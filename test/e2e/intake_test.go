@@ -169,7 +169,7 @@ func TestBeacons(t *testing.T) {
 	sent := 0
 	for range 2 {
 		body := beacon()
-		response, err := http.Post(r.URL+"/v1/track?key="+r.Setup.BrowserToken, "text/plain;charset=UTF-8", strings.NewReader(body)) //nolint:noctx // as a beacon does
+		response, err := http.Post(r.URL+"/v1/track?key="+r.Setup.BrowserToken, "text/plain;charset=UTF-8", strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}
