@@ -68,8 +68,8 @@ func (x *torture) unfinishedRepair() {
 		return
 	}
 	x.checkRefusal(server.end(x.T))
-	if r := x.program.run(x.Context(), x.T, nil, "repair"); r.code != exitOK {
-		x.Fatalf("a second repair: %s", r)
+	if r := x.program.repair(x.Context(), x.T); r.Lost != 0 {
+		x.Fatalf("a second repair lost something: %+v", r)
 	}
 }
 

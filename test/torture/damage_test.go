@@ -1,7 +1,6 @@
 package torture_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -65,21 +64,15 @@ func (x *torture) damageIntake() {
 // repairDamaged repairs a copy with a damaged intake store. What only that
 // store held may be lost, but repair must say so.
 func (x *torture) repairDamaged(b program) {
-	r := b.run(x.Context(), x.T, nil, "repair", "--json")
-	var done struct {
-		Done []string `json:"done"`
-	}
-	if err := json.Unmarshal([]byte(r.stdout), &done); err != nil || r.code != exitOK {
-		x.Fatalf("repair: %v, %s", err, r)
-	}
+	done := b.repair(x.Context(), x.T)
 	server := b.serve(x.T, x.aside, nil)
 	if !server.await(x.T) {
 		x.Fatalf("refused after a repair: %s", server.end(x.T))
 	}
 	server.drain(x.T)
 	problems, lacking := x.model.checkRows(x.read(b), true)
-	if said := strings.Contains(strings.Join(done.Done, "\n"), "lost"); lacking > 0 && !said {
-		problems = append(problems, fmt.Sprintf("%d acknowledged items are missing and repair did not say so: %q", lacking, done.Done))
+	if lacking > done.Lost {
+		problems = append(problems, fmt.Sprintf("%d acknowledged items are missing, and repair speaks of %d: %q", lacking, done.Lost, done.Done))
 	}
 	if len(problems) > 0 {
 		x.Fatalf("seed %d, after a repair:\n%s", x.seed, strings.Join(problems, "\n"))

@@ -141,3 +141,20 @@ func (b program) verify(ctx context.Context, t *testing.T) (r report) {
 	}
 	return r
 }
+
+// repaired is what repair prints.
+type repaired struct {
+	Done []string `json:"done"`
+	// Lost is how many acknowledged items it found in neither store.
+	Lost int `json:"lost"`
+}
+
+// repair demands that a repair succeeds.
+func (b program) repair(ctx context.Context, t *testing.T) (r repaired) {
+	t.Helper()
+	out := b.run(ctx, t, nil, "repair", "--json")
+	if err := json.Unmarshal([]byte(out.stdout), &r); err != nil || out.code != exitOK {
+		t.Fatalf("repair: %v, %s", err, out)
+	}
+	return r
+}

@@ -101,8 +101,8 @@ func (x *torture) removeIntake() {
 	x.server.drain(x.T)
 	x.remove(filepath.Join(x.program.data, "intake"))
 	x.refused(x.program)
-	if r := x.program.run(x.Context(), x.T, nil, "repair"); r.code != exitOK || strings.Contains(r.stdout, "lost") {
-		x.Fatalf("repair: %s", r)
+	if r := x.program.repair(x.Context(), x.T); r.Lost != 0 {
+		x.Fatalf("a drained folder lost something: %+v", r)
 	}
 	x.program.verify(x.Context(), x.T)
 	x.start()
