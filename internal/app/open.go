@@ -35,11 +35,19 @@ type openParams struct {
 // together. It never creates a part: an empty intake store beside stored
 // events would take every repeat for a new event.
 func (f folder) open(ctx context.Context, p openParams) (*stores, error) {
-	s, identity, err := f.openBase(ctx, p)
+	s, identity, err := f.openAccounts(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	if s.intake, err = f.openIntake(p, identity); err != nil {
+	// Both stores may have a log to go through: they do it at the same time.
+	intake := make(chan error, 1)
+	go func() {
+		var err error
+		s.intake, err = f.openIntake(p, identity)
+		intake <- err
+	}()
+	err = f.openEvents(ctx, s, p, identity)
+	if err := errors.Join(err, <-intake); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
 	if err := f.checkPositions(ctx, s); err != nil {
@@ -50,6 +58,18 @@ func (f folder) open(ctx context.Context, p openParams) (*stores, error) {
 
 // openBase opens everything but the intake store.
 func (f folder) openBase(ctx context.Context, p openParams) (*stores, [16]byte, error) {
+	s, identity, err := f.openAccounts(ctx, p)
+	if err != nil {
+		return nil, identity, err
+	}
+	if err := f.openEvents(ctx, s, p, identity); err != nil {
+		return nil, identity, errors.Join(err, s.close())
+	}
+	return s, identity, nil
+}
+
+// openAccounts locks the folder and opens the accounts.
+func (f folder) openAccounts(ctx context.Context, p openParams) (*stores, [16]byte, error) {
 	made, err := f.readFormat()
 	if err != nil {
 		return nil, [16]byte{}, err
@@ -63,9 +83,6 @@ func (f folder) openBase(ctx context.Context, p openParams) (*stores, [16]byte, 
 		return nil, identity, err
 	}
 	if err := f.openSQL(ctx, s, p, identity); err != nil {
-		return nil, identity, errors.Join(err, s.close())
-	}
-	if err := f.openEvents(ctx, s, p, identity); err != nil {
 		return nil, identity, errors.Join(err, s.close())
 	}
 	return s, identity, nil
