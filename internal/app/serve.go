@@ -21,6 +21,7 @@ import (
 	"github.com/actionpulse/actionpulse/internal/fault"
 	"github.com/actionpulse/actionpulse/internal/httpapi"
 	"github.com/actionpulse/actionpulse/internal/intake"
+	"github.com/actionpulse/actionpulse/internal/intakestore"
 	"github.com/actionpulse/actionpulse/internal/materializer"
 	"github.com/actionpulse/actionpulse/internal/query"
 	"github.com/actionpulse/actionpulse/internal/quota"
@@ -55,7 +56,14 @@ type server struct {
 // way are answered, what was acknowledged is stored, and the folder is closed.
 // Errors wrap ErrRefused if the folder cannot be used as it is.
 func Serve(ctx context.Context, p ServeParams) error {
-	s := &server{params: p, folder: folder(p.Config.Data), metrics: telemetry.NewMetrics()}
+	f, fatal := folder(p.Config.Data), p.Fatal
+	p.Fatal = func(err error) {
+		if errors.Is(err, intakestore.ErrGap) || errors.Is(err, intakestore.ErrDamaged) {
+			err = fmt.Errorf("%w; %s", err, f.repairHint())
+		}
+		fatal(err)
+	}
+	s := &server{params: p, folder: f, metrics: telemetry.NewMetrics()}
 	var err error
 	s.stores, err = s.folder.open(ctx, openParams{
 		Database: p.Config.Database, EventStore: p.Config.EventStore, Log: p.Log, Fatal: p.Fatal,
