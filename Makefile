@@ -49,7 +49,7 @@ bench: ## measure the real server into docs/benchmarks.md (BENCH=full: with 20 M
 	$(GO) run ./test/load $(if $(filter full,$(BENCH)),-full) $(if $(ONLY),-only "$(ONLY)",-out docs/benchmarks.md)
 
 torture: setup ## kill, damage and repair a server under load for TORTURE=5m, and count every event
-	$(GO) test -count=1 -v -timeout 0 ./test/torture -run '^TestTorture$$' -duration "$(TORTURE)" -seed "$(SEED)"
+	$(GO) test -count=1 -v -timeout 0 ./test/torture -duration "$(TORTURE)" -seed "$(SEED)"
 
 fuzz: ## fuzz every decoder for FUZZTIME=20s each
 	@GO="$(GO)" scripts/fuzz "$(FUZZTIME)"
