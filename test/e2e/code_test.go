@@ -40,6 +40,12 @@ type refusal struct {
 // send sends a request as it is and reads the envelope.
 func send(t *testing.T, method, url, secret string, body io.Reader) refusal {
 	t.Helper()
+	return readRefusal(t, do(t, method, url, secret, body))
+}
+
+// do sends a request as it is.
+func do(t *testing.T, method, url, secret string, body io.Reader) *http.Response {
+	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, url, body)
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +57,7 @@ func send(t *testing.T, method, url, secret string, body io.Reader) refusal {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return readRefusal(t, response)
+	return response
 }
 
 func readRefusal(t *testing.T, response *http.Response) refusal {
@@ -264,14 +270,18 @@ func slowQuery(t *testing.T) refusal {
 	deadline, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for deadline.Err() == nil {
-		status, answer := r.Post("/api/v1/projects/"+r.Setup.Project.ID+"/query", r.Setup.AccessToken, body)
-		if status == http.StatusOK {
-			continue // little of it is stored yet
+		response := do(t, "POST", r.URL+"/api/v1/projects/"+r.Setup.Project.ID+"/query", r.Setup.AccessToken, strings.NewReader(body))
+		if response.StatusCode == http.StatusOK { // little of it is stored yet
+			if err := response.Body.Close(); err != nil {
+				t.Fatal(err)
+			}
+			continue
 		}
-		if details, ok := answer["error"].(map[string]any)["details"].(map[string]any); !ok || details["hint"] == "" { //nolint:forcetypeassert // a panic says as much
-			t.Errorf("no hint: %v", answer)
+		refused := readRefusal(t, response)
+		if details, ok := refused.error["details"].(map[string]any); !ok || details["hint"] == nil {
+			t.Errorf("no hint: %v", refused.error)
 		}
-		return send(t, "POST", r.URL+"/api/v1/projects/"+r.Setup.Project.ID+"/query", r.Setup.AccessToken, strings.NewReader(body))
+		return refused
 	}
 	t.Fatal("every query is fast")
 	return refusal{}
