@@ -33,7 +33,7 @@ run: build ## build, make a demo data folder if there is none, and serve it
 build: ## build bin/actionpulse
 	@scripts/setup compiler
 	@echo "Building $(binary); the first time takes a few minutes."
-	$(GO) build -trimpath -ldflags "-s -w $(if $(VERSION),-X main.version=$(VERSION))" -o $(binary) ./cmd/actionpulse
+	$(GO) build -ldflags "-s -w $(if $(VERSION),-X main.version=$(VERSION))" -o $(binary) ./cmd/actionpulse
 
 test: setup ## run every test: vet, architecture, race detector, a short torture run
 	@GO="$(GO)" scripts/test
