@@ -24,9 +24,6 @@ const (
 	// for the neighbours' work.
 	maxGroupItems = 20_000
 	maxGroupBytes = 8 << 20
-	// groupsInFlight is how many decided groups may be on their way to disk
-	// while the next one is being decided.
-	groupsInFlight = 2
 )
 
 // submission is one request's valid items on their way through the sequencer.
@@ -76,7 +73,9 @@ type sequencer struct {
 func (q *sequencer) start() {
 	q.decider = dedup.NewGroup(q.store)
 	q.queue = make(chan *submission, queueSize)
-	q.decided = make(chan *group, groupsInFlight)
+	// Unbuffered: one group is on its way to disk while the next is being
+	// decided, and what arrives meanwhile gathers for the one after.
+	q.decided = make(chan *group)
 	q.stored = make(chan struct{}, 1)
 	q.workers.Go(q.decideAll)
 	q.workers.Go(q.answerAll)

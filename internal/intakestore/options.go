@@ -15,6 +15,10 @@ const (
 	// does not silently change the folder.
 	format = pebble.FormatTableFormatV6
 
+	// minSyncInterval spaces syncs out under load, so that more requests share
+	// one; the first one after a pause is not held up.
+	minSyncInterval = 500 * time.Microsecond
+
 	memTableSize = 64 << 20
 	blockSize    = 16 << 10
 
@@ -61,6 +65,7 @@ func (o Options) pebble(ready *atomic.Bool) *pebble.Options {
 		L0CompactionThreshold:       4,
 		L0StopWritesThreshold:       math.MaxInt32, // never stop intake; the backlog is bounded by disk space
 		BytesPerSync:                1 << 20,
+		WALMinSyncInterval:          func() time.Duration { return minSyncInterval },
 		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
 		Logger:                      logger{o.Log, o.Fatal},
 		EventListener: &pebble.EventListener{
