@@ -14,6 +14,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/actionpulse/actionpulse/internal/atomicfile"
 	"github.com/actionpulse/actionpulse/internal/audit"
 )
 
@@ -43,7 +44,7 @@ func (f folder) startControl(ctx context.Context, stores audit.Stores, log *slog
 	if err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
-	if err := writeFile(f.path(controlFile), content); err != nil {
+	if err := atomicfile.Write(f.path(controlFile), content); err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
 	mux := http.NewServeMux()

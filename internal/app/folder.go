@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"github.com/actionpulse/actionpulse/internal/atomicfile"
 )
 
 // FormatVersion is the version of the folder that this program writes.
@@ -93,32 +95,7 @@ func (f folder) writeFormat(out format) error {
 	if err != nil {
 		return fmt.Errorf("write %s: %w", formatFile, err)
 	}
-	return writeFile(f.path(formatFile), append(content, '\n'))
-}
-
-// writeFile writes a file of mode 0600 so that it is there whole or not at
-// all, also after a power cut.
-func writeFile(path string, content []byte) error {
-	temporary := path + ".new"
-	file, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return fmt.Errorf("write %s: %w", filepath.Base(path), err)
-	}
-	_, err = file.Write(content)
-	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
-		return fmt.Errorf("write %s: %w", filepath.Base(path), err)
-	}
-	if err := os.Rename(temporary, path); err != nil {
-		return fmt.Errorf("write %s: %w", filepath.Base(path), err)
-	}
-	dir, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return fmt.Errorf("write %s: %w", filepath.Base(path), err)
-	}
-	if err := errors.Join(dir.Sync(), dir.Close()); err != nil {
-		return fmt.Errorf("write %s: %w", filepath.Base(path), err)
-	}
-	return nil
+	return atomicfile.Write(f.path(formatFile), append(content, '\n'))
 }
 
 // errLocked is returned by lock when another process uses the folder.

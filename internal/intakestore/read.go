@@ -149,18 +149,8 @@ func (v *Snapshot) load() error {
 	if err := joinClose(err, closer); err != nil {
 		return err
 	}
-	it, err := v.snap.NewIter(&pebble.IterOptions{LowerBound: []byte{prefixSegment}, UpperBound: prefixEnd(prefixSegment)})
-	if err != nil {
-		return fmt.Errorf("read segments: %w", err)
-	}
-	for valid := it.First(); valid; valid = it.Next() {
-		seg, err := unmarshalSegment(binary.BigEndian.Uint32(it.Key()[1:]), it.Value())
-		if err != nil {
-			return joinClose(err, it)
-		}
-		v.segments = append(v.segments, seg)
-	}
-	return joinClose(it.Error(), it)
+	v.segments, err = readSegments(v.snap)
+	return err
 }
 
 // Claims calls fn for every claim received at or after since, in no order.

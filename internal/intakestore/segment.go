@@ -80,22 +80,32 @@ func segmentSpan(window int64) time.Duration {
 	return min(max(quarter, minSegmentSpan), maxSegmentSpan)
 }
 
-// loadSegments reads what is known of the segments and makes sure that each
-// has a filter, scanning the claims of those that were not sealed in time.
-func (s *Store) loadSegments() error {
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: []byte{prefixSegment}, UpperBound: prefixEnd(prefixSegment)})
+// readSegments returns what a store, or a view of it, knows of its segments,
+// oldest first and without their filters.
+func readSegments(db pebble.Reader) ([]*segment, error) {
+	it, err := db.NewIter(&pebble.IterOptions{LowerBound: []byte{prefixSegment}, UpperBound: prefixEnd(prefixSegment)})
 	if err != nil {
-		return fmt.Errorf("read segments: %w", err)
+		return nil, fmt.Errorf("read segments: %w", err)
 	}
+	var out []*segment
 	for valid := it.First(); valid; valid = it.Next() {
 		seg, err := unmarshalSegment(binary.BigEndian.Uint32(it.Key()[1:]), it.Value())
 		if err != nil {
-			return joinClose(err, it)
+			return nil, joinClose(err, it)
 		}
-		s.segments = append(s.segments, seg)
+		out = append(out, seg)
 	}
 	if err := joinClose(it.Error(), it); err != nil {
-		return fmt.Errorf("read segments: %w", err)
+		return nil, fmt.Errorf("read segments: %w", err)
+	}
+	return out, nil
+}
+
+// loadSegments reads the segments and makes sure that each has a filter,
+// scanning the claims of those that were not sealed in time.
+func (s *Store) loadSegments() (err error) {
+	if s.segments, err = readSegments(s.db); err != nil {
+		return err
 	}
 	for _, seg := range s.segments {
 		if err := s.loadFilter(seg); err != nil {

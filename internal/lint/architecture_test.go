@@ -20,7 +20,8 @@ var public = []string{"api", "retry"}
 
 // base packages know nothing of the product but its words.
 var base = []string{
-	"internal/config", "internal/crash", "internal/fault", "internal/id", "internal/record", "internal/telemetry",
+	"internal/atomicfile", "internal/config", "internal/crash", "internal/fault", "internal/id", "internal/record",
+	"internal/telemetry",
 }
 
 // domain packages hold the rules. They declare the small interfaces of what

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"time"
 
+	"github.com/actionpulse/actionpulse/internal/atomicfile"
 	"github.com/actionpulse/actionpulse/internal/record"
 )
 
@@ -58,30 +58,7 @@ func (a *attempt) save() error {
 	if err != nil {
 		return fmt.Errorf("write attempt: %w", err)
 	}
-	temporary := a.path + ".new"
-	if err := writeSynced(temporary, content); err != nil {
-		return fmt.Errorf("write attempt: %w", err)
-	}
-	if err := os.Rename(temporary, a.path); err != nil {
-		return fmt.Errorf("write attempt: %w", err)
-	}
-	dir, err := os.Open(filepath.Dir(a.path))
-	if err != nil {
-		return fmt.Errorf("write attempt: %w", err)
-	}
-	if err := errors.Join(dir.Sync(), dir.Close()); err != nil {
-		return fmt.Errorf("write attempt: %w", err)
-	}
-	return nil
-}
-
-func writeSynced(path string, content []byte) error {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(content)
-	return errors.Join(err, file.Sync(), file.Close())
+	return atomicfile.Write(a.path, content)
 }
 
 // at says that the process is about to apply the item after a position.
