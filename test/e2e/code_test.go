@@ -40,7 +40,7 @@ type refusal struct {
 // send sends a request as it is and reads the envelope.
 func send(t *testing.T, method, url, secret string, body io.Reader) refusal {
 	t.Helper()
-	return readRefusal(t, do(t, method, url, secret, body))
+	return readRefusal(t, do(t, method, url, secret, body)) //nolint:bodyclose // readRefusal closes it
 }
 
 // do sends a request as it is.
