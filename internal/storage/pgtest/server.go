@@ -2,6 +2,7 @@ package pgtest
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -68,16 +69,15 @@ func (s *server) start(bin string, who *syscall.Credential) error {
 		}
 	}
 	data := filepath.Join(s.folder, "data")
-	//nolint:noctx // both outlive the test that happens to be the first
-	initdb := exec.Command(filepath.Join(bin, "initdb"), "--pgdata", data, "--username", superuser,
+	ctx := context.Background() // both outlive the test that happens to be the first
+	initdb := exec.CommandContext(ctx, filepath.Join(bin, "initdb"), "--pgdata", data, "--username", superuser,
 		"--auth", "trust", "--encoding", "UTF8", "--locale", "C", "--no-sync")
 	initdb.Dir = s.folder
 	initdb.SysProcAttr = attributes(who)
 	if out, err := initdb.CombinedOutput(); err != nil {
 		return fmt.Errorf("run initdb: %w\n%s", err, out)
 	}
-	//nolint:noctx // see above
-	postgres := exec.Command(filepath.Join(bin, "postgres"), "-D", data, "-k", s.folder, "-p", port,
+	postgres := exec.CommandContext(ctx, filepath.Join(bin, "postgres"), "-D", data, "-k", s.folder, "-p", port,
 		"-c", "listen_addresses=", "-c", "fsync=off", "-c", "full_page_writes=off",
 		"-c", "max_connections=300", "-c", "deadlock_timeout=50ms", "-c", "lc_messages=C", "-c", "logging_collector=off")
 	postgres.Dir = s.folder
