@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -258,14 +259,14 @@ func personsOf(answer map[string]any) []string {
 }
 
 func stepsOf(names []string) string {
-	text := ""
+	var text strings.Builder
 	for i, name := range names {
 		if i > 0 {
-			text += ","
+			text.WriteString(",")
 		}
-		text += fmt.Sprintf(`{"event":%q}`, name)
+		fmt.Fprintf(&text, `{"event":%q}`, name)
 	}
-	return text
+	return text.String()
 }
 
 func values(answer map[string]any) []any {

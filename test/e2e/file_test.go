@@ -47,11 +47,12 @@ func gzipped(t *testing.T, rows []visit) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
-	text := "case:concept:name,concept:name,time:timestamp,platform,note\n"
+	var text strings.Builder
+	text.WriteString("case:concept:name,concept:name,time:timestamp,platform,note\n")
 	for i, v := range rows {
-		text += fmt.Sprintf("%s,%s,%s,%s,\n", v.user, v.event, v.at.Format("2006-01-02 15:04:05.000000-07:00"), []string{"web", "ios"}[i%2])
+		fmt.Fprintf(&text, "%s,%s,%s,%s,\n", v.user, v.event, v.at.Format("2006-01-02 15:04:05.000000-07:00"), []string{"web", "ios"}[i%2])
 	}
-	if _, err := w.Write([]byte(text)); err != nil {
+	if _, err := w.Write([]byte(text.String())); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Close(); err != nil {
