@@ -10,7 +10,6 @@ package credential
 
 import (
 	"context"
-	"slices"
 	"time"
 )
 
@@ -59,13 +58,6 @@ type Credential struct {
 	// a Rate of 0 no limit.
 	Rate  *float64
 	Burst *int
-}
-
-// AllowsOrigin reports whether a request with this Origin header may use the
-// credential. A request without one (the empty string) always may: it does not
-// come from a page.
-func (c *Credential) AllowsOrigin(origin string) bool {
-	return origin == "" || len(c.Origins) == 0 || slices.Contains(c.Origins, origin)
 }
 
 // Record is a credential as it is stored.

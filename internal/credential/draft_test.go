@@ -82,26 +82,3 @@ func TestParseOrigins(t *testing.T) {
 		t.Error("too many origins are taken")
 	}
 }
-
-func TestAllowsOrigin(t *testing.T) {
-	t.Parallel()
-	anyOrigin, listed := Credential{}, Credential{Origins: []string{"https://a.example"}}
-	for _, c := range []struct {
-		credential Credential
-		origin     string
-		want       bool
-	}{
-		{anyOrigin, "https://b.example", true},
-		{anyOrigin, "null", true},
-		{listed, "", true},
-		{listed, "https://a.example", true},
-		{listed, "http://a.example", false},
-		{listed, "https://a.example.evil", false},
-		{listed, "https://sub.a.example", false},
-		{listed, "null", false},
-	} {
-		if got := c.credential.AllowsOrigin(c.origin); got != c.want {
-			t.Errorf("%v allows %q: %v", c.credential.Origins, c.origin, got)
-		}
-	}
-}

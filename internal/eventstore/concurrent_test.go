@@ -157,7 +157,7 @@ func TestTimeBudget(t *testing.T) {
 		t.Fatal(err)
 	}
 	start := time.Now()
-	_, err = service.Run(t.Context(), 1, []byte(slowQuery))
+	_, err = service.Run(t.Context(), known(1), []byte(slowQuery))
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok || f.Code != api.CodeQueryTimeout || f.Details["hint"] == "" {
 		t.Fatalf("got %v", err)
@@ -175,7 +175,7 @@ func TestClientLeaves(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
-	_, err = service.Run(ctx, 1, []byte(slowQuery))
+	_, err = service.Run(ctx, known(1), []byte(slowQuery))
 	if !errors.Is(err, context.DeadlineExceeded) || fault.CodeOf(err) == api.CodeQueryTimeout {
 		t.Errorf("got %v", err)
 	}
@@ -262,7 +262,7 @@ func TestStoredThrough(t *testing.T) {
 
 func checkStoredThrough(t *testing.T, service *query.Service, acknowledged []int64) {
 	t.Helper()
-	response, err := service.Run(t.Context(), 1, []byte(`{"type":"breakdown","by":"event","measure":"count",`+year+`}`))
+	response, err := service.Run(t.Context(), known(1), []byte(`{"type":"breakdown","by":"event","measure":"count",`+year+`}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -280,7 +280,7 @@ func checkStoredThrough(t *testing.T, service *query.Service, acknowledged []int
 
 func askThrough(t *testing.T, service *query.Service) int64 {
 	t.Helper()
-	response, err := service.Run(t.Context(), 1, []byte(`{"type":"breakdown","by":"event","measure":"count",`+year+`}`))
+	response, err := service.Run(t.Context(), known(1), []byte(`{"type":"breakdown","by":"event","measure":"count",`+year+`}`))
 	if err != nil {
 		t.Fatal(err)
 	}

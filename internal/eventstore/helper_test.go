@@ -113,7 +113,7 @@ func runFor(ctx context.Context, s *eventstore.Store, project uint32, body strin
 	if err != nil {
 		return nil, err
 	}
-	response, err := service.Run(ctx, project, []byte(body))
+	response, err := service.Run(ctx, known(project), []byte(body))
 	if err != nil {
 		return nil, err
 	}
@@ -175,4 +175,9 @@ func number(v any) int {
 		panic(err)
 	}
 	return int(n)
+}
+
+// known is a project that needs no looking up.
+func known(number uint32) query.Project {
+	return func(context.Context) (uint32, error) { return number, nil }
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/actionpulse/actionpulse/internal/credential"
 	"github.com/actionpulse/actionpulse/internal/fault"
 	"github.com/actionpulse/actionpulse/internal/intake"
+	"github.com/actionpulse/actionpulse/internal/query"
 	"github.com/actionpulse/actionpulse/internal/quota"
 	"github.com/actionpulse/actionpulse/internal/telemetry"
 )
@@ -128,19 +129,26 @@ func (fakeProjects) FindProject(_ context.Context, organizationID, id string) (a
 // fakeQuerier answers by what the body says.
 type fakeQuerier struct{}
 
-func (fakeQuerier) Run(ctx context.Context, project uint32, body []byte) (any, error) {
-	switch strings.TrimSpace(string(body)) {
-	case `{"type":"slow"}`:
-		return nil, fault.New(api.CodeQueryTimeout, "the query did not finish in time").With("hint", "narrow it")
+func (fakeQuerier) Run(ctx context.Context, find query.Project, body []byte) (any, error) {
+	text := strings.TrimSpace(string(body))
+	switch text { // the request is judged before its project is looked up
 	case `{"type":"bad"}`:
 		return nil, fault.Field("type", "there is no such query")
+	case `{`:
+		return nil, fault.New(api.CodeInvalidJSON, "the body is not JSON")
+	}
+	project, err := find(ctx)
+	if err != nil {
+		return nil, err
+	}
+	switch text {
+	case `{"type":"slow"}`:
+		return nil, fault.New(api.CodeQueryTimeout, "the query did not finish in time").With("hint", "narrow it")
 	case `{"type":"wait"}`:
 		<-ctx.Done()
 		return nil, fault.Wrap(api.CodeInternal, ctx.Err(), "interrupted")
 	case `{"type":"unencodable"}`:
 		return func() {}, nil
-	case `{`:
-		return nil, fault.New(api.CodeInvalidJSON, "the body is not JSON")
 	}
 	return map[string]any{"series": "<ok>", "project": project}, nil
 }

@@ -1,34 +1,25 @@
 package httpapi
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 
-	"github.com/actionpulse/actionpulse/api"
 	"github.com/actionpulse/actionpulse/internal/account"
-	"github.com/actionpulse/actionpulse/internal/fault"
 )
 
 // query answers a question about the events of one project. A faulty request
-// is refused for its fault whether or not the project exists: to find that
-// out it is asked of project 0, which has no events.
+// is refused for its fault whether or not the project exists.
 func (s *service) query(x *exchange) (answer, error) {
-	project, missing := s.project(x)
-	if missing != nil {
-		if fault.CodeOf(missing) != api.CodeNotFound {
-			return answer{}, missing
-		}
-		project.Number = 0
+	number := func(context.Context) (uint32, error) {
+		project, err := s.project(x)
+		return project.Number, err
 	}
-	response, err := s.Querier.Run(x.r.Context(), project.Number, x.body.data)
-	switch code := fault.CodeOf(err); {
-	case missing != nil && (err == nil || (code != api.CodeInvalidJSON && code != api.CodeValidationFailed)):
-		return answer{}, missing
-	case err != nil:
+	response, err := s.Querier.Run(x.r.Context(), number, x.body.data)
+	if err != nil {
 		return answer{}, err
-	default:
-		return jsonAnswer(response)
 	}
+	return jsonAnswer(response)
 }
 
 // project finds the project in the path, in the caller's organization.

@@ -25,6 +25,7 @@ import (
 	"github.com/actionpulse/actionpulse/internal/account"
 	"github.com/actionpulse/actionpulse/internal/credential"
 	"github.com/actionpulse/actionpulse/internal/intake"
+	"github.com/actionpulse/actionpulse/internal/query"
 	"github.com/actionpulse/actionpulse/internal/quota"
 	"github.com/actionpulse/actionpulse/internal/telemetry"
 )
@@ -57,9 +58,10 @@ type Projects interface {
 }
 
 // Querier answers queries over one project. The response can be marshalled to
-// JSON. It may refuse with invalid_json, validation_failed and query_timeout.
+// JSON. It may refuse with invalid_json, validation_failed and query_timeout,
+// and with what looking up the project refuses with, in this order.
 type Querier interface {
-	Run(ctx context.Context, project uint32, body []byte) (response any, err error)
+	Run(ctx context.Context, project query.Project, body []byte) (response any, err error)
 }
 
 // Limiter admits requests. It refuses with rate_limited.

@@ -257,9 +257,6 @@ func (s *Store) Durable() uint64 { return s.durable.Load() }
 // Trimmed returns the last position whose record is no longer needed.
 func (s *Store) Trimmed() uint64 { return s.trimmed.Load() }
 
-// DiskBytes returns the size of the store's files.
-func (s *Store) DiskBytes() uint64 { return s.db.Metrics().DiskSpaceUsage() }
-
 // ClaimBytes returns about how many bytes of disk the claims take.
 func (s *Store) ClaimBytes() (uint64, error) {
 	n, err := s.db.EstimateDiskUsage([]byte{prefixClaim}, prefixEnd(prefixClaim))

@@ -5,7 +5,7 @@ import "context"
 // call is one request being answered.
 type call struct {
 	*Service
-	project uint32
+	project Project
 	body    []byte
 	// What had been decided before the store was asked.
 	position   uint64
@@ -28,8 +28,11 @@ func runTrend(ctx context.Context, c call) (any, error) {
 	if err := decode(c.body, &r); err != nil {
 		return nil, err
 	}
-	q, buckets, err := r.trend(c.project)
+	q, buckets, err := r.trend()
 	if err != nil {
+		return nil, err
+	}
+	if q.Project, err = c.project(ctx); err != nil {
 		return nil, err
 	}
 	points, state, err := c.store.Trend(ctx, q)
@@ -44,8 +47,11 @@ func runBreakdown(ctx context.Context, c call) (any, error) {
 	if err := decode(c.body, &r); err != nil {
 		return nil, err
 	}
-	q, err := r.breakdown(c.project)
+	q, err := r.breakdown()
 	if err != nil {
+		return nil, err
+	}
+	if q.Project, err = c.project(ctx); err != nil {
 		return nil, err
 	}
 	groups, state, err := c.store.Breakdown(ctx, q)
@@ -60,8 +66,11 @@ func runFunnel(ctx context.Context, c call) (any, error) {
 	if err := decode(c.body, &r); err != nil {
 		return nil, err
 	}
-	q, err := r.funnel(c.project)
+	q, err := r.funnel()
 	if err != nil {
+		return nil, err
+	}
+	if q.Project, err = c.project(ctx); err != nil {
 		return nil, err
 	}
 	persons, state, err := c.store.Funnel(ctx, q)
@@ -76,8 +85,11 @@ func runRetention(ctx context.Context, c call) (any, error) {
 	if err := decode(c.body, &r); err != nil {
 		return nil, err
 	}
-	q, buckets, err := r.retention(c.project)
+	q, buckets, err := r.retention()
 	if err != nil {
+		return nil, err
+	}
+	if q.Project, err = c.project(ctx); err != nil {
 		return nil, err
 	}
 	cells, state, err := c.store.Retention(ctx, q)
@@ -92,8 +104,11 @@ func runEvents(ctx context.Context, c call) (any, error) {
 	if err := decode(c.body, &r); err != nil {
 		return nil, err
 	}
-	q, err := r.events(c.project)
+	q, err := r.events()
 	if err != nil {
+		return nil, err
+	}
+	if q.Project, err = c.project(ctx); err != nil {
 		return nil, err
 	}
 	events, state, err := c.store.Events(ctx, q)

@@ -36,8 +36,8 @@ type trendRequest struct {
 	Event    jsontext.Value `json:"event"`
 }
 
-func (r *trendRequest) trend(project uint32) (Trend, []Bucket, error) {
-	scope, zone, err := r.scope(project)
+func (r *trendRequest) trend() (Trend, []Bucket, error) {
+	scope, zone, err := r.scope()
 	if err != nil {
 		return Trend{}, nil, err
 	}
@@ -103,8 +103,8 @@ type breakdownRequest struct {
 	Limit   *int64  `json:"limit"`
 }
 
-func (r *breakdownRequest) breakdown(project uint32) (Breakdown, error) {
-	scope, _, err := r.scope(project)
+func (r *breakdownRequest) breakdown() (Breakdown, error) {
+	scope, _, err := r.scope()
 	if err != nil {
 		return Breakdown{}, err
 	}
@@ -142,8 +142,8 @@ type stepClause struct {
 	Where []whereClause `json:"where"`
 }
 
-func (r *funnelRequest) funnel(project uint32) (Funnel, error) {
-	scope, _, err := r.scope(project)
+func (r *funnelRequest) funnel() (Funnel, error) {
+	scope, _, err := r.scope()
 	if err != nil {
 		return Funnel{}, err
 	}
@@ -209,8 +209,8 @@ type retentionRequest struct {
 	Periods     *int64  `json:"periods"`
 }
 
-func (r *retentionRequest) retention(project uint32) (Retention, []Bucket, error) {
-	scope, zone, err := r.scope(project)
+func (r *retentionRequest) retention() (Retention, []Bucket, error) {
+	scope, zone, err := r.scope()
 	if err != nil {
 		return Retention{}, nil, err
 	}
@@ -256,8 +256,8 @@ type eventsRequest struct {
 	Cursor *string `json:"cursor"`
 }
 
-func (r *eventsRequest) events(project uint32) (Events, error) {
-	scope, _, err := r.openScope(project)
+func (r *eventsRequest) events() (Events, error) {
+	scope, _, err := r.openScope()
 	if err != nil {
 		return Events{}, err
 	}

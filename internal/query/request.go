@@ -41,7 +41,7 @@ type whereClause struct {
 }
 
 // scope reads what all but the list of events demand.
-func (c *common) scope(project uint32) (Scope, *time.Location, error) {
+func (c *common) scope() (Scope, *time.Location, error) {
 	for _, bound := range []struct {
 		field string
 		value *string
@@ -50,11 +50,11 @@ func (c *common) scope(project uint32) (Scope, *time.Location, error) {
 			return Scope{}, nil, fault.Field(bound.field, "%s is required", bound.field)
 		}
 	}
-	return c.openScope(project)
+	return c.openScope()
 }
 
 // openScope is scope where both bounds may be absent.
-func (c *common) openScope(project uint32) (Scope, *time.Location, error) {
+func (c *common) openScope() (Scope, *time.Location, error) {
 	from, err := bound("from", c.From, math.MinInt64)
 	if err != nil {
 		return Scope{}, nil, err
@@ -71,7 +71,7 @@ func (c *common) openScope(project uint32) (Scope, *time.Location, error) {
 		return Scope{}, nil, err
 	}
 	where, err := filters("where", c.Where)
-	return Scope{Project: project, From: from, To: to, Where: where}, zone, err
+	return Scope{From: from, To: to, Where: where}, zone, err
 }
 
 // bound reads a time as the first millisecond that is not before it.

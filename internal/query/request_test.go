@@ -48,7 +48,7 @@ func run(t *testing.T, body string) (any, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, err := s.Run(t.Context(), 1, []byte(body))
+	answer, err := s.Run(t.Context(), known(1), []byte(body))
 	if err == nil {
 		if _, err := json.Marshal(answer); err != nil {
 			t.Fatal(err)
@@ -197,7 +197,7 @@ func FuzzRun(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		answer, err := s.Run(t.Context(), 1, body)
+		answer, err := s.Run(t.Context(), known(1), body)
 		if err != nil {
 			if code := fault.CodeOf(err); code != api.CodeInvalidJSON && code != api.CodeValidationFailed {
 				t.Fatalf("%q: %v", body, err)
@@ -208,4 +208,35 @@ func FuzzRun(f *testing.F) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// known is a project that needs no looking up.
+func known(number uint32) Project {
+	return func(context.Context) (uint32, error) { return number, nil }
+}
+
+// A faulty request is refused for its fault, and a project that is not there
+// is never asked about.
+func TestTheProjectIsLookedUpAfterTheRequestWasJudged(t *testing.T) {
+	t.Parallel()
+	missing := fault.New(api.CodeNotFound, "there is no such project")
+	find := func(context.Context) (uint32, error) { return 0, missing }
+	store := &recorder{}
+	s, err := New(Options{Store: store, Progress: store})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for body, want := range map[string]api.Code{
+		`{`:                                 api.CodeInvalidJSON,
+		`{"type":"none"}`:                   api.CodeValidationFailed,
+		`{"type":"trend","interval":"day"}`: api.CodeValidationFailed,
+		`{"type":"events"}`:                 api.CodeNotFound,
+	} {
+		if _, err := s.Run(t.Context(), find, []byte(body)); fault.CodeOf(err) != want {
+			t.Errorf("%s: got %v, want %s", body, err, want)
+		}
+	}
+	if store.asked != nil {
+		t.Errorf("the store was asked %+v", store.asked)
+	}
 }

@@ -42,14 +42,18 @@ func New(o Options) (*Service, error) {
 // errBudget is the cause with which a query that takes too long is cancelled.
 var errBudget = errors.New("query exceeded its time budget")
 
+// Project looks up the number of the project that a request is about.
+type Project func(ctx context.Context) (uint32, error)
+
 // Run answers the request in body about one project; the answer can be
-// marshalled as JSON.
+// marshalled as JSON. The project is looked up once the request is known to be
+// valid, and a fault of the look-up is returned as it is.
 //
 // It returns invalid_json for a body that is not JSON, repeats a name or nests
 // deeper than 64; validation_failed with details.field for a request that
 // cannot be answered; query_timeout with details.hint past the time budget.
 // When ctx ends first, the error wraps its cause and has no code.
-func (s *Service) Run(ctx context.Context, project uint32, body []byte) (any, error) {
+func (s *Service) Run(ctx context.Context, project Project, body []byte) (any, error) {
 	if err := checkSyntax(body); err != nil {
 		return nil, err
 	}

@@ -150,11 +150,10 @@ func (m *Materializer) StoredThrough(t time.Time) {
 // Storage states how the data folder is. Its methods are safe for concurrent
 // use.
 type Storage struct {
-	walBytes    prometheus.Gauge
-	checkpoints prometheus.Histogram
-	freeBytes   prometheus.Gauge
-	needBytes   prometheus.Gauge
-	refusing    prometheus.Gauge
+	walBytes  prometheus.Gauge
+	freeBytes prometheus.Gauge
+	needBytes prometheus.Gauge
+	refusing  prometheus.Gauge
 }
 
 func newStorage(f factory) *Storage {
@@ -163,10 +162,6 @@ func newStorage(f factory) *Storage {
 			"eventstore", "wal_bytes",
 			"Size of the event store's write-ahead log; alarm at 1 GB.",
 		}),
-		checkpoints: f.histogram(name{
-			"eventstore", "checkpoint_seconds",
-			"Time of one checkpoint of the event store.",
-		}, prometheus.ExponentialBuckets(0.005, 2, 14)),
 		freeBytes: f.gauge(name{
 			"storage", "free_bytes",
 			"Free space of the data folder's file system.",
@@ -184,9 +179,6 @@ func newStorage(f factory) *Storage {
 
 // WAL states the size of the event store's write-ahead log.
 func (s *Storage) WAL(bytes int64) { s.walBytes.Set(float64(bytes)) }
-
-// Checkpointed counts one checkpoint of the event store.
-func (s *Storage) Checkpointed(took time.Duration) { s.checkpoints.Observe(took.Seconds()) }
 
 // Space states what the space guard saw and decided.
 func (s *Storage) Space(free, need int64, refusing bool) {
