@@ -15,7 +15,10 @@ import (
 // Error is a refusal with a code. Message and Details are shown to the caller
 // and must hold neither secrets nor long submitted values; Err is logged only.
 type Error struct {
-	Code    api.Code
+	Code api.Code
+	// Status chooses among the statuses that the code comes with in
+	// api.Catalogue; 0 is its usual one.
+	Status  int
 	Message string
 	// Details are extra members of error.details.
 	Details map[string]any
@@ -49,6 +52,14 @@ func (e *Error) With(name string, value any) *Error {
 		c.Details = map[string]any{}
 	}
 	c.Details[name] = value
+	return &c
+}
+
+// WithStatus returns a copy that is answered with another of the statuses
+// that its code comes with.
+func (e *Error) WithStatus(status int) *Error {
+	c := *e
+	c.Status = status
 	return &c
 }
 

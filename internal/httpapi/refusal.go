@@ -35,7 +35,7 @@ func (s *service) refuse(x *exchange, err error) answer {
 	if !ok {
 		f = fault.Wrap(api.CodeInternal, err, "the server failed")
 	}
-	spec := api.Lookup(f.Code)
+	spec := api.LookupStatus(f.Code, f.Status)
 	details := refusalDetails(x, f, spec)
 	retryable, _ := details["retryable"].(bool)
 	h := x.w.Header()

@@ -109,10 +109,17 @@ func receive(t testing.TB, c net.Conn, method string) response {
 
 var uuidv7 = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
 
-// wantRefusal checks all that every refusal promises.
+// wantRefusal checks all that every refusal promises, of a code with its usual
+// status.
 func wantRefusal(t testing.TB, r response, code api.Code) envelopeError {
 	t.Helper()
-	spec := api.Lookup(code)
+	return wantSpec(t, r, api.Lookup(code))
+}
+
+// wantSpec checks all that a row of the catalogue promises.
+func wantSpec(t testing.TB, r response, spec api.Spec) envelopeError {
+	t.Helper()
+	code := spec.Code
 	e, ok := r.refusal()
 	if !ok {
 		t.Fatalf("status %d, body %q: not an envelope; want %s", r.status, r.body, code)

@@ -270,10 +270,10 @@ func TestCatalogue(t *testing.T) {
 	b := setup(t)
 	for _, spec := range api.Catalogue {
 		b.intake.track = func(context.Context, []byte) (api.TrackResponse, error) {
-			return api.TrackResponse{}, fault.New(spec.Code, "because")
+			return api.TrackResponse{}, fault.New(spec.Code, "because").WithStatus(spec.Status)
 		}
 		r := b.do(t, request{path: "/v1/track", secret: "server", body: "{}"})
-		e := wantRefusal(t, r, spec.Code)
+		e := wantSpec(t, r, spec)
 		if e.Message != "because" {
 			t.Errorf("%s: message %q", spec.Code, e.Message)
 		}
