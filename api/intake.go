@@ -1,5 +1,48 @@
 package api
 
+// TrackRequest is the body of POST /v1/track. Members that are not listed are
+// ignored, here and in its items.
+type TrackRequest struct {
+	_ struct{} `additionalProperties:"true"`
+	// SentAt is when the client sent the request, by its own clock.
+	SentAt     string      `json:"sent_at,omitempty"    format:"date-time"                                                                          doc:"When the request was sent, by the client's clock. If that differs by more than 5 minutes from the server's, every ts is corrected by the difference."`
+	Historical bool        `json:"historical,omitempty" doc:"Keeps any past ts and corrects none. Not with a browser token."`
+	Events     []TrackItem `json:"events"               maxItems:"1000"                                                                             minItems:"1"`
+}
+
+// TrackItem is one event as it is sent.
+type TrackItem struct {
+	_          struct{}       `additionalProperties:"true"`
+	EventID    *string        `json:"event_id,omitempty"   doc:"A UUID, the same on every attempt. Absent or null: the event is stored each time it is sent." format:"uuid"       nullable:"true"`
+	Event      string         `json:"event"                doc:"The event's name."                                                                            maxLength:"200"     minLength:"1"`
+	AnonID     string         `json:"anon_id,omitempty"    doc:"A device or browser. One of anon_id and user_id must be there."                               maxLength:"200"     minLength:"1"`
+	UserID     string         `json:"user_id,omitempty"    doc:"A user."                                                                                      maxLength:"200"     minLength:"1"`
+	SessionID  string         `json:"session_id,omitempty" maxLength:"200"                                                                                    minLength:"1"`
+	TS         any            `json:"ts,omitempty"         doc:"When it happened: RFC 3339 or integer milliseconds since 1970. Absent: when it is received."`
+	Properties map[string]any `json:"properties,omitempty"`
+	Context    map[string]any `json:"context,omitempty"`
+}
+
+// IdentifyRequest is the body of POST /v1/identify.
+type IdentifyRequest struct {
+	_         struct{}       `additionalProperties:"true"`
+	AnonID    string         `json:"anon_id"              maxLength:"200"                                                            minLength:"1"`
+	UserID    string         `json:"user_id"              maxLength:"200"                                                            minLength:"1"`
+	Traits    map[string]any `json:"traits,omitempty"     doc:"What is known of the person. Of each trait the value with the latest ts counts."`
+	TS        any            `json:"ts,omitempty"         doc:"RFC 3339 or integer milliseconds since 1970. Absent: when it is received."`
+	SessionID string         `json:"session_id,omitempty" maxLength:"200"                                                            minLength:"1"`
+}
+
+// AliasRequest is the body of POST /v1/alias.
+type AliasRequest struct {
+	_      struct{} `additionalProperties:"true"`
+	AnonID string   `json:"anon_id"              maxLength:"200" minLength:"1"`
+	UserID string   `json:"user_id"              maxLength:"200" minLength:"1"`
+}
+
+// Nothing is the body of an answer that has nothing to say.
+type Nothing struct{}
+
 // TrackResponse is the 202 answer of POST /v1/track. Accepted counts every
 // valid item, repeats included; Duplicates says how many of those were repeats.
 type TrackResponse struct {

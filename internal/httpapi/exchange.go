@@ -25,6 +25,14 @@ type exchange struct {
 	body *buffer
 	// unread says that the body has not been read to its end.
 	unread bool
+	// effect is what the request's route does.
+	effect effect
+	// begun says that the handler was called, so that an error may come after
+	// a change.
+	begun bool
+	// keyState is what became of the Idempotency-Key, "free" or "taken"; empty
+	// as long as it is not known.
+	keyState api.KeyFate
 	// scratch is where an answer may be built; it is used again afterwards.
 	scratch []byte
 }
@@ -123,6 +131,7 @@ func (s *service) run(x *exchange) (a answer, err error) {
 
 // call makes the refusals in their order, then lets the handler answer.
 func (s *service) call(x *exchange, rt route) (answer, error) {
+	x.effect = rt.effect
 	if !rt.access.open {
 		if err := s.authenticate(x, rt.access); err != nil {
 			return answer{}, err
@@ -136,6 +145,7 @@ func (s *service) call(x *exchange, rt route) (answer, error) {
 			return answer{}, err
 		}
 	}
+	x.begun = true
 	return rt.handle(s, x)
 }
 

@@ -12,6 +12,22 @@ import (
 	"github.com/actionpulse/actionpulse/internal/fault"
 )
 
+var healthOperation = operation{
+	id: "getHealth", tag: tagServer, summary: "Say that the process is alive",
+	replies: replyOK("It is.", api.Status{}),
+}
+
+var readyOperation = operation{
+	id: "getReadiness", tag: tagServer, summary: "Say whether the process should get requests",
+	replies: replyOK("It should.", api.Status{}),
+	errors:  codes(api.CodeUnavailable),
+}
+
+var metricsOperation = operation{
+	id: "getMetrics", tag: tagServer, summary: "Show every counter in Prometheus' text format",
+	replies: []reply{{status: http.StatusOK, doc: "The counters.", body: "", kind: "text/plain"}},
+}
+
 // statusOK is the body of an answer that says yes.
 var statusOK = []byte("{\"status\":\"ok\"}\n")
 

@@ -5,8 +5,22 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/actionpulse/actionpulse/api"
 	"github.com/actionpulse/actionpulse/internal/account"
 )
+
+var queryOperation = operation{
+	id: "query", tag: tagQueries, summary: "Ask a question about a project's events",
+	description: "The answer holds every event acknowledged before stored_through. It is a read, although it is a POST.",
+	params:      []param{idParam("id", "The project.")},
+	request: alternatives{
+		api.TrendQuery{}, api.BreakdownQuery{}, api.FunnelQuery{}, api.RetentionQuery{}, api.EventsQuery{},
+	},
+	replies: replyOK("The answer to a question of the same type.", alternatives{
+		api.TrendAnswer{}, api.BreakdownAnswer{}, api.FunnelAnswer{}, api.RetentionAnswer{}, api.EventsAnswer{},
+	}),
+	errors: codes(api.CodeNotFound, api.CodeQueryTimeout),
+}
 
 // query answers a question about the events of one project. A faulty request
 // is refused for its fault whether or not the project exists.
@@ -19,7 +33,7 @@ func (s *service) query(x *exchange) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return jsonAnswer(response)
+	return jsonAnswer(http.StatusOK, response)
 }
 
 // project finds the project in the path, in the caller's organization.
@@ -27,11 +41,11 @@ func (s *service) project(x *exchange) (account.Project, error) {
 	return s.Projects.FindProject(x.r.Context(), x.caller.OrganizationID, x.r.PathValue("id"))
 }
 
-// jsonAnswer is a 200 with v as its body.
-func jsonAnswer(v any) (answer, error) {
+// jsonAnswer is an answer with v as its body.
+func jsonAnswer(status int, v any) (answer, error) {
 	body, err := marshal(v)
 	if err != nil {
 		return answer{}, fmt.Errorf("marshal the answer: %w", err)
 	}
-	return answer{status: http.StatusOK, body: body}, nil
+	return answer{status: status, body: body}, nil
 }

@@ -39,7 +39,7 @@ func (s *service) refuse(x *exchange, err error) answer {
 	details := refusalDetails(x, f, spec)
 	retryable, _ := details["retryable"].(bool)
 	h := x.w.Header()
-	h.Set("X-Should-Retry", strconv.FormatBool(retryable && spec.ShouldRetry == spec.Retryable))
+	h.Set("X-Should-Retry", strconv.FormatBool(retryable && spec.ShouldRetry == spec.Retryable && !mayBeDone(x, spec, details)))
 	if wait := retryAfter(f); wait > 0 {
 		h.Set("Retry-After", strconv.FormatInt(int64((wait+time.Second-1)/time.Second), 10))
 	}
@@ -65,10 +65,25 @@ func refusalDetails(x *exchange, f *fault.Error, spec api.Spec) map[string]any {
 	if _, ok := details["retryable"].(bool); !ok {
 		details["retryable"] = spec.Retryable
 	}
-	if _, ok := details["applied"]; !ok && f.Code == api.CodeUnavailable && x.r.Method == http.MethodPost {
+	if _, ok := details["applied"]; !ok && spec.Code == api.CodeUnavailable && x.effect != reads {
 		details["applied"] = "unknown"
+		if !x.begun {
+			details["applied"] = false
+		}
+	}
+	if x.keyState != "" {
+		details["key"] = x.keyState
 	}
 	return details
+}
+
+// mayBeDone reports whether what the request asked for may have been done,
+// where a repeat could do it a second time.
+func mayBeDone(x *exchange, spec api.Spec, details map[string]any) bool {
+	if x.effect != mutates || !x.begun || details["applied"] == false {
+		return false
+	}
+	return spec.Code == api.CodeInternal || spec.Code == api.CodeUnavailable
 }
 
 // retryAfter is how long the caller is asked to wait, 0 if it is not.

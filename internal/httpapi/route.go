@@ -26,7 +26,11 @@ type route struct {
 	// access says who may call it.
 	access access
 	// body says what it reads.
-	body   body
+	body body
+	// effect says what a repeat of a request could do.
+	effect effect
+	// doc is what the API document says of it.
+	doc    operation
 	handle func(s *service, x *exchange) (answer, error)
 }
 
@@ -38,14 +42,14 @@ func routes() []route {
 	viewer := access{kinds: []credential.Kind{credential.Access}, role: roleViewer}
 	open := access{open: true}
 	return []route{
-		{"POST", "/v1/track", ingest, beacon(trackLimit), (*service).track},
-		{"POST", "/v1/identify", ingest, beacon(itemLimit), (*service).identify},
-		{"POST", "/v1/alias", noBrowser, beacon(itemLimit), (*service).alias},
-		{"POST", "/api/v1/projects/{id}/query", member, jsonBody(queryLimit), (*service).query},
-		{"GET", "/api/v1/projects/{id}/ingest/debug", viewer, body{}, (*service).ingestDebug},
-		{"GET", "/healthz", open, body{}, (*service).health},
-		{"GET", "/readyz", open, body{}, (*service).ready},
-		{"GET", "/metrics", open, body{}, (*service).metrics},
+		{"POST", "/v1/track", ingest, beacon(trackLimit), takesIn, trackOperation, (*service).track},
+		{"POST", "/v1/identify", ingest, beacon(itemLimit), takesIn, identifyOperation, (*service).identify},
+		{"POST", "/v1/alias", noBrowser, beacon(itemLimit), takesIn, aliasOperation, (*service).alias},
+		{"POST", "/api/v1/projects/{id}/query", member, jsonBody(queryLimit), reads, queryOperation, (*service).query},
+		{"GET", "/api/v1/projects/{id}/ingest/debug", viewer, body{}, reads, ingestDebugOperation, (*service).ingestDebug},
+		{"GET", "/healthz", open, body{}, reads, healthOperation, (*service).health},
+		{"GET", "/readyz", open, body{}, reads, readyOperation, (*service).ready},
+		{"GET", "/metrics", open, body{}, reads, metricsOperation, (*service).metrics},
 	}
 }
 

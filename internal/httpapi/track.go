@@ -4,10 +4,20 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/actionpulse/actionpulse/api"
 	"github.com/actionpulse/actionpulse/internal/credential"
 	"github.com/actionpulse/actionpulse/internal/intake"
 	"github.com/actionpulse/actionpulse/internal/record"
 )
+
+var trackOperation = operation{
+	id: "track", tag: tagIntake, summary: "Send events",
+	description: "Takes a batch of 1 to 1000 events. A 202 comes once every accepted event is on disk. " +
+		"An item at fault is listed in rejected and spoils neither its neighbours nor the request. " +
+		"An event with an event_id that was accepted within the window is counted as a duplicate and not stored again.",
+	request: api.TrackRequest{},
+	replies: []reply{{status: http.StatusAccepted, doc: "Every accepted event is on disk.", body: api.TrackResponse{}}},
+}
 
 // track takes a batch of events in: 202 once every accepted item is on disk.
 func (s *service) track(x *exchange) (answer, error) {

@@ -1,0 +1,34 @@
+package api
+
+// Error is the body of every answer that is a refusal.
+type Error struct {
+	Error ErrorBody `json:"error"`
+}
+
+// ErrorBody says what was refused and why.
+type ErrorBody struct {
+	Code    Code   `json:"code"       doc:"The kind of refusal. It is never renamed."`
+	Message string `json:"message"    doc:"For a person to read; it may change."`
+	// RequestID is the X-Request-Id of the answer.
+	RequestID string       `json:"request_id" doc:"The X-Request-Id of the answer."`
+	Details   ErrorDetails `json:"details"`
+}
+
+// ErrorDetails are what a program can go by. Members that are not listed may
+// be added.
+type ErrorDetails struct {
+	_         struct{} `additionalProperties:"true"`
+	Retryable bool     `json:"retryable"             doc:"Whether the same request with the same key can succeed if it is simply sent again."`
+	Field     string   `json:"field,omitempty"       doc:"The member or parameter at fault, like steps[0].event."`
+	Header    string   `json:"header,omitempty"      doc:"The header at fault."`
+	Limit     int      `json:"limit_bytes,omitempty" doc:"The most that a body may hold, inflated."`
+	Applied   any      `json:"applied,omitempty"     doc:"Whether the change was made: true, false or \"unknown\"."`
+	Key       KeyFate  `json:"key,omitempty"         doc:"What became of the Idempotency-Key, where that is known."                           enum:"free,taken"`
+	Differs   []string `json:"differs,omitempty"     doc:"What differs from the request that first used the key."`
+	Hint      string   `json:"hint,omitempty"        doc:"What to narrow."`
+}
+
+// Status is the body of an answer that says yes.
+type Status struct {
+	Status string `json:"status" enum:"ok"`
+}

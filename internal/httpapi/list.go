@@ -1,0 +1,78 @@
+package httpapi
+
+import (
+	"encoding/base64"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/actionpulse/actionpulse/api"
+	"github.com/actionpulse/actionpulse/internal/fault"
+)
+
+// How many items a list answers with.
+const (
+	defaultPage = 50
+	maxPage     = 200
+	// maxCursor is the longest cursor that is read.
+	maxCursor = 1024
+)
+
+// page is which part of a list is asked for.
+type page struct {
+	limit int
+	// after is the domain's own cursor; empty for the first page.
+	after string
+}
+
+// page reads ?limit= and ?cursor=. It refuses with validation_failed. Other
+// parameters are ignored.
+func (x *exchange) page() (page, error) {
+	p := page{limit: defaultPage}
+	query, err := url.ParseQuery(x.r.URL.RawQuery)
+	if err != nil {
+		return page{}, fault.Field("query", "the query string is malformed")
+	}
+	if values, ok := query["limit"]; ok {
+		n, err := strconv.ParseUint(values[0], 10, 16)
+		if err != nil || len(values) > 1 || n < 1 || n > maxPage {
+			return page{}, fault.Field("limit", "limit must be a whole number from 1 to %d", maxPage)
+		}
+		p.limit = int(n)
+	}
+	if values, ok := query["cursor"]; ok {
+		after, err := base64.RawURLEncoding.Strict().DecodeString(values[0])
+		if err != nil || len(values) > 1 || len(after) == 0 || len(after) > maxCursor {
+			return page{}, fault.Field("cursor", "cursor must be a next_cursor of an earlier answer")
+		}
+		p.after = string(after)
+	}
+	return p, nil
+}
+
+// listAnswer is a 200 with a page of a list. next is the domain's cursor of
+// the page after it; empty if this is the last.
+func listAnswer[T any](items []T, next string) (answer, error) {
+	list := api.List[T]{Items: items}
+	if items == nil {
+		list.Items = []T{}
+	}
+	if next != "" {
+		list.NextCursor = new(base64.RawURLEncoding.EncodeToString([]byte(next)))
+	}
+	return jsonAnswer(http.StatusOK, list)
+}
+
+// timeText writes a time as every answer does: RFC 3339, UTC, milliseconds.
+func timeText(t time.Time) string {
+	return t.UTC().Format("2006-01-02T15:04:05.000Z")
+}
+
+// optionalTime writes a time that may be absent, which is the zero time.
+func optionalTime(t time.Time) *string {
+	if t.IsZero() {
+		return nil
+	}
+	return new(timeText(t))
+}

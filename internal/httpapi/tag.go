@@ -1,0 +1,35 @@
+package httpapi
+
+// tag is a group of operations in the API document.
+type tag string
+
+// The tags. Release markers are shown beside alerts.
+const (
+	tagIntake        tag = "Intake"
+	tagAuth          tag = "Auth"
+	tagOrganizations tag = "Organizations"
+	tagProjects      tag = "Projects"
+	tagKeys          tag = "Keys and tokens"
+	tagQueries       tag = "Queries"
+	tagAlerts        tag = "Alerts"
+	tagKeyedWork     tag = "Keyed work"
+	tagAudit         tag = "Audit log"
+	tagServer        tag = "Server"
+)
+
+// tags are all of them, in the order of the document, with what they hold.
+var tags = []struct {
+	name tag
+	doc  string
+}{
+	{tagIntake, "Product events and the links between ids. An event with an event_id is stored once, however often it is sent."},
+	{tagAuth, "Logging in, refreshing an access token, logging out."},
+	{tagOrganizations, "Organizations, their members, roles and invitations."},
+	{tagProjects, "Projects of an organization."},
+	{tagKeys, "Ingest keys, project keys and CI/CD tokens. A secret is shown once."},
+	{tagQueries, "Questions about stored events, and what intake saw lately."},
+	{tagAlerts, "Release markers, made by hand or by a CI/CD pipeline."},
+	{tagKeyedWork, "What an Idempotency-Key names."},
+	{tagAudit, "Who changed what."},
+	{tagServer, "Health, metrics and this document."},
+}
