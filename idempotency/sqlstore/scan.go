@@ -1,0 +1,101 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/actionpulse/actionpulse/idempotency"
+)
+
+// rower is a database, a connection or a transaction.
+type rower interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// row is a record as the table holds it.
+type row struct {
+	state                         string
+	owner, print, tombstone, body []byte
+	epoch, createdAt, now         int64
+	leaseExpiresAt, status        sql.NullInt64
+	answerExpiresAt, keyExpiresAt sql.NullInt64
+	contentType, header           sql.NullString
+	resourceKind, resourceID      string
+	repeats, conflicts            int64
+}
+
+// find reads a key's record and the time of reading.
+func (s *Store) find(
+	ctx context.Context, from rower, ref idempotency.Ref,
+) (rec idempotency.Record, now time.Time, found bool, err error) {
+	var r row
+	err = from.QueryRowContext(ctx, s.sql.find, s.now(), ref.Scope, ref.Namespace, ref.Key).Scan(
+		&r.state, &r.owner, &r.epoch, &r.leaseExpiresAt, &r.print, &r.tombstone, &r.status, &r.contentType, &r.header, &r.body,
+		&r.resourceKind, &r.resourceID, &r.createdAt, &r.answerExpiresAt, &r.keyExpiresAt, &r.repeats, &r.conflicts, &r.now)
+	if errors.Is(err, sql.ErrNoRows) {
+		return rec, now, false, nil
+	}
+	if err != nil {
+		return rec, now, false, fmt.Errorf("read an idempotency key: %w", err)
+	}
+	rec, err = r.record(ref)
+	return rec, time.UnixMicro(r.now).UTC(), err == nil, err
+}
+
+func (r *row) record(ref idempotency.Ref) (idempotency.Record, error) {
+	rec := idempotency.Record{
+		Ref: ref, State: idempotency.State(r.state),
+		Owner:           idempotency.Owner{Epoch: r.epoch, ExpiresAt: timeOf(r.leaseExpiresAt)},
+		Resource:        idempotency.Resource{Kind: r.resourceKind, ID: r.resourceID},
+		CreatedAt:       time.UnixMicro(r.createdAt).UTC(),
+		AnswerExpiresAt: timeOf(r.answerExpiresAt), KeyExpiresAt: timeOf(r.keyExpiresAt),
+		Repeats: r.repeats, Conflicts: r.conflicts,
+	}
+	copy(rec.Owner.Token[:], r.owner)
+	if err := errors.Join(rec.Print.UnmarshalBinary(r.print), rec.Tombstone.UnmarshalBinary(r.tombstone)); err != nil {
+		return rec, fmt.Errorf("read an idempotency key: %w", err)
+	}
+	if !r.status.Valid || r.body == nil {
+		return rec, nil
+	}
+	rec.Answer = &idempotency.Answer{
+		Status: int(r.status.Int64), ContentType: r.contentType.String, Body: r.body, Resource: rec.Resource,
+	}
+	if r.header.Valid {
+		if err := json.Unmarshal([]byte(r.header.String), &rec.Answer.Header); err != nil {
+			return rec, fmt.Errorf("read the header of a stored answer: %w", err)
+		}
+	}
+	return rec, nil
+}
+
+func timeOf(n sql.NullInt64) time.Time {
+	if !n.Valid {
+		return time.Time{}
+	}
+	return time.UnixMicro(n.Int64).UTC()
+}
+
+// span is a duration as a parameter; NULL for "for ever".
+func span(d time.Duration) sql.NullInt64 {
+	return sql.NullInt64{Int64: d.Microseconds(), Valid: d > 0}
+}
+
+// sortCounts puts counts into the one order in which rows are locked.
+func sortCounts(counts []idempotency.Count) {
+	slices.SortFunc(counts, func(a, b idempotency.Count) int {
+		if c := strings.Compare(a.Ref.Scope, b.Ref.Scope); c != 0 {
+			return c
+		}
+		if c := strings.Compare(a.Ref.Namespace, b.Ref.Namespace); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Ref.Key, b.Ref.Key)
+	})
+}

@@ -1,0 +1,94 @@
+package sqlstore
+
+import "strings"
+
+// statements are the texts for one engine. {now} is the time in microseconds,
+// given by parameter $1.
+type statements struct {
+	insert, find, takeOver, complete, renew, made, release, count, strip, forget string
+}
+
+const (
+	nowSQLite     = `CAST($1 AS bigint)`
+	nowPostgreSQL = `COALESCE(CAST($1 AS bigint), CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint))`
+)
+
+const (
+	insertText = `INSERT INTO idempotency_keys (
+  scope, namespace, idempotency_key, state, owner, epoch, lease_expires_at, print, tombstone, created_at, key_expires_at
+) VALUES (
+  $2, $3, $4, 'claimed', $5, 1, {now} + CAST($6 AS bigint), $7, $8, {now}, {now} + CAST($9 AS bigint)
+) ON CONFLICT (scope, namespace, idempotency_key) DO NOTHING`
+
+	findText = `SELECT state, owner, epoch, lease_expires_at, print, tombstone, status, content_type, header, body,
+  resource_kind, resource_id, created_at, answer_expires_at, key_expires_at, repeats, conflicts, {now}
+FROM idempotency_keys WHERE scope = $2 AND namespace = $3 AND idempotency_key = $4`
+
+	// Whoever reads a row and finds it abandoned, free or forgotten takes it
+	// only if it is still as it was read. An abandoned unit of work goes on
+	// ($10 = 0): what its owner has made is kept. Otherwise a new one begins.
+	takeOverText = `UPDATE idempotency_keys SET
+  state = 'claimed', owner = $5, epoch = epoch + 1, lease_expires_at = {now} + CAST($6 AS bigint),
+  print = $7, tombstone = $8, key_expires_at = {now} + CAST($9 AS bigint),
+  status = NULL, content_type = NULL, header = NULL, body = NULL, answer_expires_at = NULL,
+  resource_kind = CASE WHEN $10 = 1 THEN '' ELSE resource_kind END,
+  resource_id = CASE WHEN $10 = 1 THEN '' ELSE resource_id END,
+  created_at = CASE WHEN $10 = 1 THEN {now} ELSE created_at END,
+  repeats = CASE WHEN $10 = 1 THEN 0 ELSE repeats END,
+  conflicts = CASE WHEN $10 = 1 THEN 0 ELSE conflicts END
+WHERE scope = $2 AND namespace = $3 AND idempotency_key = $4
+  AND epoch = $11 AND state = $12 AND COALESCE(lease_expires_at, 0) = $13`
+
+	owned = ` WHERE scope = $2 AND namespace = $3 AND idempotency_key = $4
+  AND owner = $5 AND epoch = $6 AND state = 'claimed'`
+
+	completeText = `UPDATE idempotency_keys SET
+  state = 'done', lease_expires_at = NULL, status = $7, content_type = $8, header = $9, body = $10,
+  resource_kind = $11, resource_id = $12,
+  answer_expires_at = {now} + CAST($13 AS bigint), key_expires_at = {now} + CAST($14 AS bigint)` + owned
+
+	renewText = `UPDATE idempotency_keys SET lease_expires_at = {now} + CAST($7 AS bigint)` + owned
+
+	madeText = `UPDATE idempotency_keys SET resource_kind = $7, resource_id = $8,
+  lease_expires_at = CASE WHEN lease_expires_at > {now} THEN lease_expires_at ELSE {now} END` + owned
+
+	releaseText = `UPDATE idempotency_keys SET state = 'free', lease_expires_at = NULL, print = $7, tombstone = $7,
+  resource_kind = '', resource_id = '', key_expires_at = {now}` + owned
+
+	countText = `UPDATE idempotency_keys SET repeats = repeats + $4, conflicts = conflicts + $5
+WHERE scope = $1 AND namespace = $2 AND idempotency_key = $3`
+
+	stripText = `UPDATE idempotency_keys SET body = NULL, header = NULL
+WHERE (scope, namespace, idempotency_key) IN (
+  SELECT scope, namespace, idempotency_key FROM idempotency_keys
+  WHERE body IS NOT NULL AND answer_expires_at <= {now} - CAST($2 AS bigint)
+  ORDER BY answer_expires_at LIMIT $3 {skip}
+)`
+
+	forgetText = `DELETE FROM idempotency_keys
+WHERE (scope, namespace, idempotency_key) IN (
+  SELECT scope, namespace, idempotency_key FROM idempotency_keys
+  WHERE key_expires_at <= {now} - CAST($2 AS bigint)
+    AND (lease_expires_at IS NULL OR lease_expires_at <= {now} - CAST($2 AS bigint))
+  ORDER BY key_expires_at LIMIT $3 {skip}
+)`
+)
+
+func newStatements(d Dialect) statements {
+	replacer := strings.NewReplacer("{now}", nowSQLite, "{skip}", "")
+	if d == PostgreSQL {
+		replacer = strings.NewReplacer("{now}", nowPostgreSQL, "{skip}", "FOR UPDATE SKIP LOCKED")
+	}
+	return statements{
+		insert:   replacer.Replace(insertText),
+		find:     replacer.Replace(findText),
+		takeOver: replacer.Replace(takeOverText),
+		complete: replacer.Replace(completeText),
+		renew:    replacer.Replace(renewText),
+		made:     replacer.Replace(madeText),
+		release:  replacer.Replace(releaseText),
+		count:    countText,
+		strip:    replacer.Replace(stripText),
+		forget:   replacer.Replace(forgetText),
+	}
+}

@@ -1,0 +1,182 @@
+// Package sqlstore keeps idempotency keys in SQLite or PostgreSQL, in one
+// table, for both forms of package idempotency:
+//
+//   - atomic: [Store.Do] makes the claim the first row of a transaction that is
+//     the caller's, does the work and stores the answer; all of it commits
+//     together or not at all. [Store.Run] is Do in a transaction of its own.
+//   - leased: [Store] implements [idempotency.Store] for the middleware.
+//
+// Invariants:
+//   - a unit of work has one row: (scope, namespace, key) is the primary key and
+//     the only judge of who was first;
+//   - an owner whose claim has passed on cannot write: every write names the
+//     token and the epoch;
+//   - what a repeat hears depends on times in the row and on the clock, never
+//     on when [Store.Sweep] ran;
+//   - rows of keys that are kept for ever are never deleted.
+//
+// The package never retries a transaction that is the caller's and never
+// decides what a repeat is answered with: [idempotency.Judge] does.
+package sqlstore
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/actionpulse/actionpulse/idempotency"
+)
+
+// Dialect says which engine the database is.
+type Dialect int
+
+// The engines.
+const (
+	// SQLite, 3.39 or later. One connection should do all the writing, and its
+	// transactions begin IMMEDIATE.
+	SQLite Dialect = iota + 1
+	// PostgreSQL, 13 or later. Transactions should be READ COMMITTED, the
+	// default; at higher levels a claim can fail with a serialization failure,
+	// and the caller's transaction must be run again.
+	PostgreSQL
+)
+
+// Options configures a [Store].
+type Options struct {
+	// DB reads, and writes unless Write is set.
+	DB      *sql.DB
+	Dialect Dialect
+	// Write runs a function in a transaction and commits it; nil is a plain
+	// transaction of DB. It may run the function several times, each time
+	// after a rollback.
+	Write func(ctx context.Context, fn func(*sql.Tx) error) error
+	// Unknown says whether an error of Write leaves open whether the
+	// transaction was committed; nil knows the errors of the default Write.
+	Unknown func(error) bool
+	// Clock gives the time; nil is time.Now on SQLite and the database's own
+	// clock on PostgreSQL, which all processes share.
+	Clock func() time.Time
+}
+
+// Store keeps keys in a database. Its methods may be called from many
+// goroutines.
+type Store struct {
+	options Options
+	sql     statements
+	// step is called between steps, by tests that want to die there.
+	step func(string)
+}
+
+var _ idempotency.Store = (*Store)(nil)
+
+// New returns a store in a database that [Migrate] has prepared. The database
+// stays the caller's to close.
+func New(o Options) (*Store, error) {
+	if o.DB == nil {
+		return nil, errors.New("the store needs a DB")
+	}
+	if o.Dialect != SQLite && o.Dialect != PostgreSQL {
+		return nil, errors.New("the store needs a dialect")
+	}
+	if (o.Write == nil) != (o.Unknown == nil) {
+		return nil, errors.New("Write and Unknown belong together")
+	}
+	if o.Write == nil {
+		o.Write, o.Unknown = writer(o.DB), isUnknown
+	}
+	if o.Clock == nil && o.Dialect == SQLite {
+		o.Clock = time.Now
+	}
+	return &Store{options: o, sql: newStatements(o.Dialect), step: func(string) {}}, nil
+}
+
+// now is the first parameter of every statement: the time in microseconds, or
+// NULL for the database's own.
+func (s *Store) now() sql.NullInt64 {
+	if s.options.Clock == nil {
+		return sql.NullInt64{}
+	}
+	return sql.NullInt64{Int64: s.options.Clock().UnixMicro(), Valid: true}
+}
+
+// ErrLimit is returned when a scope, namespace or key is empty or longer than
+// the table allows.
+var ErrLimit = errors.New("the scope or key of an idempotent request is empty or too long")
+
+// The longest of each, in bytes.
+const (
+	scopeLimit     = 200
+	namespaceLimit = 64
+	keyLimit       = 1024
+)
+
+func checkRef(r idempotency.Ref) error {
+	for _, one := range []struct {
+		text  string
+		limit int
+	}{{r.Scope, scopeLimit}, {r.Namespace, namespaceLimit}, {r.Key, keyLimit}} {
+		if one.text == "" || len(one.text) > one.limit {
+			return ErrLimit
+		}
+	}
+	return nil
+}
+
+// newToken makes the token of an owner.
+func newToken() (token [16]byte) {
+	rand.Read(token[:]) //nolint:errcheck // it never fails: the program ends instead
+	return token
+}
+
+// Find implements [idempotency.Store].
+func (s *Store) Find(ctx context.Context, ref idempotency.Ref) (idempotency.Record, bool, error) {
+	rec, now, found, err := s.find(ctx, s.options.DB, ref)
+	if err != nil || !found || rec.State == idempotency.Free {
+		return idempotency.Record{}, false, err
+	}
+	if !rec.KeyExpiresAt.IsZero() && !now.Before(rec.KeyExpiresAt) {
+		return idempotency.Record{}, false, nil
+	}
+	return rec, true, nil
+}
+
+// Judge says what a request's key means, reading outside of any transaction.
+// Repeats and conflicts are final. Fresh only means that it is worth trying:
+// whether the key is free, Do decides. The error is an *idempotency.Error or
+// says that the database failed.
+func (s *Store) Judge(ctx context.Context, r idempotency.Request) (result idempotency.Result, fresh bool, err error) {
+	if err := checkRef(r.Ref()); err != nil {
+		return idempotency.Result{}, false, err
+	}
+	rec, now, found, err := s.find(ctx, s.options.DB, r.Ref())
+	if err != nil {
+		return idempotency.Result{}, false, err
+	}
+	if !found {
+		return idempotency.Result{}, true, nil
+	}
+	j := idempotency.Judge(&r, &rec, now)
+	if j.Verdict == idempotency.Fresh {
+		return idempotency.Result{}, true, nil
+	}
+	result, err = j.Resolve(&r, rec)
+	return result, false, err
+}
+
+// AddCounts adds to the counters of keys; it is what an [idempotency.Tally]
+// needs.
+func (s *Store) AddCounts(ctx context.Context, counts []idempotency.Count) error {
+	sortCounts(counts)
+	return s.options.Write(ctx, func(tx *sql.Tx) error {
+		for _, c := range counts {
+			_, err := tx.ExecContext(ctx, s.sql.count, c.Ref.Scope, c.Ref.Namespace, c.Ref.Key, c.Repeats, c.Conflicts)
+			if err != nil {
+				return fmt.Errorf("count the repeats of an idempotency key: %w", err)
+			}
+		}
+		return nil
+	})
+}
