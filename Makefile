@@ -41,8 +41,9 @@ test: setup ## run every test: vet, architecture, race detector, a short torture
 lint: ## check style: golangci-lint, go fix, go.mod, generated code (the first time builds the tools)
 	@GO="$(GO)" scripts/lint
 
-generate: ## generate the database code from the SQL in internal/storage
+generate: ## generate the database code from the SQL in internal/storage, then api/openapi.yaml and api/errors.md
 	$(tool) sqlc generate -f internal/storage/sqlc.yaml
+	$(GO) test -count=1 -run 'File$$' ./internal/httpapi -update
 
 bench: ## measure the real server into docs/benchmarks.md (BENCH=full: with 20 M ids; ONLY=batches: just print)
 	@scripts/setup compiler

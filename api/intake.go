@@ -5,7 +5,7 @@ package api
 type TrackRequest struct {
 	_ struct{} `additionalProperties:"true"`
 	// SentAt is when the client sent the request, by its own clock.
-	SentAt     string      `json:"sent_at,omitempty"    format:"date-time"                                                                          doc:"When the request was sent, by the client's clock. If that differs by more than 5 minutes from the server's, every ts is corrected by the difference."`
+	SentAt     any         `json:"sent_at,omitempty" doc:"When the request was sent, by the client's clock: RFC 3339 or integer milliseconds since 1970. If that differs by more than 5 minutes from the server's, every ts is corrected by the difference."`
 	Historical bool        `json:"historical,omitempty" doc:"Keeps any past ts and corrects none. Not with a browser token."`
 	Events     []TrackItem `json:"events"               maxItems:"1000"                                                                             minItems:"1"`
 }
@@ -80,6 +80,12 @@ const (
 	RejectInvalidContext    RejectCode = "invalid_context"
 	RejectEventTooLarge     RejectCode = "event_too_large"
 )
+
+// RejectCodes are all of them, in the order of the checks.
+var RejectCodes = []RejectCode{
+	RejectInvalidEvent, RejectInvalidEventID, RejectMissingIdentity, RejectInvalidAnonID, RejectInvalidUserID,
+	RejectInvalidSessionID, RejectInvalidTimestamp, RejectInvalidProperties, RejectInvalidContext, RejectEventTooLarge,
+}
 
 // IngestDebug is the answer of GET /api/v1/projects/{id}/ingest/debug: what
 // intake saw lately. It is kept in memory and starts empty with the process.

@@ -146,7 +146,7 @@ type StoredEvent struct {
 	Event      string         `json:"event"`
 	TS         string         `json:"ts"                  format:"date-time"`
 	ReceivedAt string         `json:"received_at"         format:"date-time"`
-	TSStatus   string         `json:"ts_status"           doc:"What became of the client's ts."`
+	TSStatus   string         `json:"ts_status"           doc:"What became of the client's ts." enum:"ok,absent,clamped_past,clamped_future,skew_corrected"`
 	ClientTS   any            `json:"client_ts,omitempty" doc:"The client's own ts, where it was not taken: a time, or a number that is none."`
 	AnonID     *string        `json:"anon_id"`
 	UserID     *string        `json:"user_id"`

@@ -91,7 +91,7 @@ func (s *service) write(x *exchange, a answer) {
 		}
 		h["Content-Length"] = []string{strconv.Itoa(len(a.body))}
 	}
-	if x.r.Method != http.MethodPost {
+	if x.r.Method != http.MethodPost && h["Cache-Control"] == nil {
 		h["Cache-Control"] = noStore
 	}
 	lingers := x.unread && s.beginLinger(x)

@@ -49,6 +49,8 @@ func routes() []route {
 		{"GET", "/api/v1/projects/{id}/ingest/debug", viewer, body{}, reads, ingestDebugOperation, (*service).ingestDebug},
 		{"GET", "/healthz", open, body{}, reads, healthOperation, (*service).health},
 		{"GET", "/readyz", open, body{}, reads, readyOperation, (*service).ready},
+		{"GET", "/api/openapi.json", open, body{}, reads, openAPIOperation, (*service).openAPI},
+		{"GET", "/api/docs", open, body{}, reads, docsOperation, (*service).docs},
 		{"GET", "/metrics", open, body{}, reads, metricsOperation, (*service).metrics},
 	}
 }

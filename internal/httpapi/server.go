@@ -102,7 +102,8 @@ type service struct {
 	inflaters *inflaters
 	mux       *http.ServeMux
 	// none answers for paths that do not exist.
-	none *resource
+	none      *resource
+	documents documents
 }
 
 // New returns the handler of every path.
@@ -111,7 +112,13 @@ func New(p Params) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &service{Params: p, bodies: newBodies(p.BodyMemory), inflaters: inflaters, mux: http.NewServeMux()}
+	documents, err := newDocuments()
+	if err != nil {
+		return nil, err
+	}
+	s := &service{
+		Params: p, bodies: newBodies(p.BodyMemory), inflaters: inflaters, mux: http.NewServeMux(), documents: documents,
+	}
 	s.none = s.newResource("none")
 	for path, resource := range s.resources() {
 		s.mux.Handle(path, resource)
