@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+
+	keystore "github.com/actionpulse/actionpulse/idempotency/sqlstore"
 )
 
 // dialect is what differs between the engines. String names the store for
@@ -22,6 +24,8 @@ type dialect interface {
 	connect() (writer, reader *sql.DB, err error)
 	// check verifies that connections have the settings durability needs.
 	check(ctx context.Context, writer *sql.DB) error
+	// keys is how the store of idempotency keys calls the engine.
+	keys() keystore.Dialect
 	// hasTable is a query with one parameter, a table's name, that counts 0
 	// or 1.
 	hasTable() string

@@ -12,6 +12,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
+
+	keystore "github.com/actionpulse/actionpulse/idempotency/sqlstore"
 )
 
 const (
@@ -83,6 +85,8 @@ func (p postgresDialect) check(ctx context.Context, writer *sql.DB) error {
 	}
 	return nil
 }
+
+func (p postgresDialect) keys() keystore.Dialect { return keystore.PostgreSQL }
 
 func (p postgresDialect) hasTable() string {
 	return `SELECT COUNT(*) FROM pg_tables WHERE tablename = $1 AND schemaname = current_schema()`

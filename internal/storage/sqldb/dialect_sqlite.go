@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 
 	_ "modernc.org/sqlite" // registers the driver "sqlite"
+
+	keystore "github.com/actionpulse/actionpulse/idempotency/sqlstore"
 )
 
 // sqliteReaders is the number of reading connections.
@@ -122,6 +124,8 @@ func (s sqliteDialect) check(ctx context.Context, writer *sql.DB) error {
 	}
 	return nil
 }
+
+func (s sqliteDialect) keys() keystore.Dialect { return keystore.SQLite }
 
 func (s sqliteDialect) hasTable() string {
 	return `SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = $1`

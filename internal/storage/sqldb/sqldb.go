@@ -20,6 +20,7 @@ import (
 	"math"
 	"time"
 
+	keystore "github.com/actionpulse/actionpulse/idempotency/sqlstore"
 	"github.com/actionpulse/actionpulse/internal/storage/migrations"
 )
 
@@ -59,6 +60,7 @@ type DB struct {
 	reader   *sql.DB
 	clock    func() time.Time
 	identity [16]byte
+	keys     *keystore.Store
 }
 
 // Create makes a new store with the given identity and opens it. It finishes
@@ -107,7 +109,7 @@ func start(ctx context.Context, o Options, before func(dialect) error, tables fu
 	if d.writer, d.reader, err = dialect.connect(); err != nil {
 		return nil, err
 	}
-	if err := d.begin(ctx, tables); err != nil {
+	if err := errors.Join(d.openKeys(o.Clock), d.begin(ctx, tables)); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
 	return d, nil
@@ -163,7 +165,10 @@ func (d *DB) migrateAll(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return d.migrate(ctx, known)
+	if err := d.migrate(ctx, known); err != nil {
+		return err
+	}
+	return d.migrateKeys(ctx)
 }
 
 // Identity returns the 16 bytes the store was created with. Every engine of a

@@ -20,6 +20,9 @@ const (
 	// writeDelay is the longest wait before the second attempt; it doubles
 	// with each further one.
 	writeDelay = 10 * time.Millisecond
+	// appliedUnknown is the detail "applied" of a change whose COMMIT was not
+	// answered.
+	appliedUnknown = "unknown"
 	// reachAgain is the Retry-After when the database cannot be reached.
 	reachAgain = time.Second
 )
@@ -34,9 +37,14 @@ const (
 // "applied": false when the transaction could not begin, "unknown" when the
 // answer to its COMMIT was lost.
 func (d *DB) Write(ctx context.Context, fn func(*Queries) error) error {
+	return d.WriteTx(ctx, func(tx *sql.Tx) error { return fn(New(tx)) })
+}
+
+// WriteTx is Write for those who need the transaction itself.
+func (d *DB) WriteTx(ctx context.Context, fn func(*sql.Tx) error) error {
 	delay := writeDelay
 	for attempt := 1; ; attempt++ {
-		err := inTx(ctx, d.writer, func(tx *sql.Tx) error { return fn(New(tx)) })
+		err := inTx(ctx, d.writer, fn)
 		if err == nil || !d.dialect.repeatable(err) {
 			return err
 		}
@@ -85,7 +93,7 @@ func inTx(ctx context.Context, pool *sql.DB, fn func(*sql.Tx) error) (err error)
 	}
 	finished = true
 	if err := tx.Commit(); err != nil {
-		return unavailable(errors.Join(err, discard(conn, err)), "the database did not confirm the change", "unknown")
+		return unavailable(errors.Join(err, discard(conn, err)), "the database did not confirm the change", appliedUnknown)
 	}
 	return nil
 }
