@@ -194,8 +194,9 @@ func setup(t testing.TB) *bundle {
 	return setupWithin(t, patience)
 }
 
-// setupWithin starts a server that waits this long for a body.
-func setupWithin(t testing.TB, bodyTimeout time.Duration) *bundle {
+// setupWithin starts a server that waits this long for a body. It has the
+// routes of the table and others.
+func setupWithin(t testing.TB, bodyTimeout time.Duration, others ...route) *bundle {
 	t.Helper()
 	b := &bundle{intake: &fakeIntake{}, metrics: telemetry.NewMetrics(), log: &logBuffer{}}
 	log := slog.New(slog.NewJSONHandler(b.log, &slog.HandlerOptions{Level: slog.LevelInfo}))
@@ -203,17 +204,17 @@ func setupWithin(t testing.TB, bodyTimeout time.Duration) *bundle {
 		Key: quota.Limit{Rate: 1e6, Burst: 1e6}, Browser: quota.Limit{Rate: 1e6, Burst: 1e6},
 		MaxBudgets: 100, Now: time.Now,
 	})
-	handler, err := New(Params{
+	handler, err := newService(Params{
 		Intake: b.intake, Authenticator: fakeAuthenticator{}, Projects: fakeProjects{}, Querier: fakeQuerier{},
 		Limiter: limiter, Ready: func() error { return b.ready },
 		BodyTimeout: bodyTimeout, BodyMemory: 64 << 20,
 		Log: log, Metrics: b.metrics.HTTP, Gatherer: b.metrics.Registry,
 		Now: time.Now, NewRequestID: func() string { return uuid.Must(uuid.NewV7()).String() },
-	})
+	}, append(routes(), others...))
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.service = handler.(*service)
+	b.service = handler
 	b.serve(t, Server(ServerParams{Handler: handler, Log: log, BodyTimeout: bodyTimeout, QueryBudget: time.Minute}))
 	return b
 }

@@ -75,9 +75,9 @@ func (s *service) newResource(name string) *resource {
 }
 
 // resources groups the routes by path.
-func (s *service) resources() map[string]*resource {
+func (s *service) resources(table []route) map[string]*resource {
 	all := map[string]*resource{}
-	for _, rt := range routes() {
+	for _, rt := range table {
 		r := all[rt.path]
 		if r == nil {
 			r = s.newResource(rt.path)

@@ -107,7 +107,9 @@ type service struct {
 }
 
 // New returns the handler of every path.
-func New(p Params) (http.Handler, error) {
+func New(p Params) (http.Handler, error) { return newService(p, routes()) }
+
+func newService(p Params, table []route) (*service, error) {
 	inflaters, err := newInflaters()
 	if err != nil {
 		return nil, err
@@ -120,7 +122,7 @@ func New(p Params) (http.Handler, error) {
 		Params: p, bodies: newBodies(p.BodyMemory), inflaters: inflaters, mux: http.NewServeMux(), documents: documents,
 	}
 	s.none = s.newResource("none")
-	for path, resource := range s.resources() {
+	for path, resource := range s.resources(table) {
 		s.mux.Handle(path, resource)
 	}
 	s.mux.Handle("/", s.none)
