@@ -1,12 +1,16 @@
-// Package account owns organizations, users and projects, and the first of
-// each that a new installation begins with. It never decides what a role may
-// do and makes no credentials of its own: credential does.
+// Package account owns organizations, their members and invitations, users and
+// their sessions, and projects; and the first of each that a new installation
+// begins with. It decides who may manage an organization and its members; what
+// else a role may do is httpapi's to say. Secrets are credential's to make.
 //
 // Invariants:
 //   - a project's number is positive, given once and never again;
 //   - what belongs to another organization is not told apart from what does
 //     not exist;
-//   - a password is kept only as an argon2id hash.
+//   - a password is kept only as an argon2id hash;
+//   - an organization has an owner;
+//   - a session has at most one refresh token that can be spent, and none once
+//     a spent one has come again.
 package account
 
 import (
@@ -16,24 +20,21 @@ import (
 	"io"
 	"time"
 
-	"github.com/actionpulse/actionpulse/api"
+	"github.com/actionpulse/actionpulse/internal/auditlog"
 	"github.com/actionpulse/actionpulse/internal/credential"
-	"github.com/actionpulse/actionpulse/internal/fault"
 	"github.com/actionpulse/actionpulse/internal/id"
 )
 
 // ErrExists is returned by Setup when there are accounts already.
 var ErrExists = errors.New("there are accounts already")
 
-// RoleOwner is the role of the user who set the installation up. The other
-// roles are admin, member and viewer.
-const RoleOwner = "owner"
-
 // Organization is a tenant: nothing of one is visible to another.
 type Organization struct {
 	ID        string
 	Name      string
 	CreatedAt time.Time
+	// SuspendedAt is zero while it is not suspended.
+	SuspendedAt time.Time
 }
 
 // User is a person who can log in.
@@ -53,9 +54,10 @@ type Project struct {
 	Number         uint32
 	Name           string
 	OrganizationID string
+	CreatedAt      time.Time
 }
 
-// Store keeps accounts.
+// Store keeps the first accounts, and finds projects.
 type Store interface {
 	// CreateSetup stores everything of r in one transaction and returns the
 	// project's number. It returns ErrExists, and stores nothing, when there
@@ -71,6 +73,7 @@ type SetupRecord struct {
 	Owner        User
 	Project      Project // Number is given by the store
 	Credentials  []credential.Draft
+	Entries      []auditlog.Entry
 }
 
 // Params configures a Service.
@@ -105,5 +108,5 @@ func (s *Service) FindProject(ctx context.Context, organizationID, projectID str
 			return p, nil
 		}
 	}
-	return Project{}, fault.New(api.CodeNotFound, "there is no such project")
+	return Project{}, noProject()
 }

@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/actionpulse/actionpulse/internal/auditlog"
 	"github.com/actionpulse/actionpulse/internal/credential"
 	"github.com/actionpulse/actionpulse/internal/fault"
 	"github.com/actionpulse/actionpulse/internal/id"
@@ -60,6 +61,9 @@ func (s *Service) Setup(ctx context.Context, p SetupParams) (SetupResult, error)
 	if err := s.newSetupCredentials(record, &result); err != nil {
 		return SetupResult{}, fmt.Errorf("prepare the first credentials: %w", err)
 	}
+	if err := s.newSetupEntries(record); err != nil {
+		return SetupResult{}, fmt.Errorf("prepare the first entries: %w", err)
+	}
 	number, err := s.store.CreateSetup(ctx, *record)
 	if err != nil {
 		return SetupResult{}, fmt.Errorf("store the first accounts: %w", err)
@@ -78,14 +82,24 @@ func (p *SetupParams) validate() error {
 	if err := credential.ValidateName("project", p.Project); err != nil {
 		return err
 	}
-	name, host, found := strings.Cut(p.Email, "@")
-	bad := func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) }
-	if !found || name == "" || host == "" || strings.Contains(host, "@") || len(p.Email) > emailLimit ||
-		!utf8.ValidString(p.Email) || strings.ContainsFunc(p.Email, bad) {
-		return fault.Field("email", "an email address has the form name@host")
+	var err error
+	p.Email, err = parseEmail(p.Email)
+	return err
+}
+
+// parseEmail returns an email in lower case. Fault: validation_failed.
+func parseEmail(email string) (string, error) {
+	if !validEmail(email) {
+		return "", fault.Field("email", "an email address has the form name@host")
 	}
-	p.Email = strings.ToLower(p.Email)
-	return nil
+	return strings.ToLower(email), nil
+}
+
+func validEmail(email string) bool {
+	name, host, found := strings.Cut(email, "@")
+	bad := func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) }
+	return found && name != "" && host != "" && !strings.Contains(host, "@") && len(email) <= emailLimit &&
+		utf8.ValidString(email) && !strings.ContainsFunc(email, bad)
 }
 
 // newSetup makes everything but the credentials.
@@ -109,8 +123,24 @@ func (s *Service) newSetup(p SetupParams, result *SetupResult) (*SetupRecord, er
 	return &SetupRecord{
 		Organization: Organization{ID: result.OrganizationID, Name: p.Organization, CreatedAt: now},
 		Owner:        User{ID: result.UserID, Email: p.Email, PasswordHash: hash, CreatedAt: now},
-		Project:      Project{ID: result.Project.ID, Name: p.Project, OrganizationID: result.OrganizationID},
+		Project: Project{
+			ID: result.Project.ID, Name: p.Project, OrganizationID: result.OrganizationID, CreatedAt: now,
+		},
 	}, nil
+}
+
+// newSetupEntries adds what the audit log begins with: the operator has made
+// an organization and a project.
+func (s *Service) newSetupEntries(record *SetupRecord) error {
+	e := env{clock: s.clock, random: s.random}
+	organization, err := e.organizationEntry(record.Organization.ID, auditlog.Actor{}, auditlog.OrganizationCreated)
+	if err != nil {
+		return err
+	}
+	organization.Details = map[string]string{"name": record.Organization.Name}
+	project, err := e.projectEntry(record.Project, auditlog.Actor{}, auditlog.ProjectCreated)
+	record.Entries = []auditlog.Entry{organization, project}
+	return err
 }
 
 // newSetupCredentials adds one credential of each kind to the record.

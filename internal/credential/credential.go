@@ -8,10 +8,7 @@
 //   - a credential's number is given once and never again.
 package credential
 
-import (
-	"context"
-	"time"
-)
+import "time"
 
 // Kind says what a credential is for.
 type Kind string
@@ -51,6 +48,8 @@ type Credential struct {
 	// viewer.
 	UserID string
 	Role   string
+	// SessionID is set for access tokens that a login or a refresh has made.
+	SessionID string
 	// Origins are the web origins a browser token may be used from, as a
 	// browser writes them; empty means any.
 	Origins []string
@@ -69,28 +68,11 @@ type Record struct {
 	Prefix   string
 	LastFour string
 	// CreatedAt, ExpiresAt and RevokedAt are kept to the microsecond; the last
-	// two are zero when there is no such time.
+	// two are zero when there is no such time. RevokedAt is the session's if
+	// that was revoked and the credential itself was not.
 	CreatedAt time.Time
 	ExpiresAt time.Time
 	RevokedAt time.Time
 	// Suspended says that the organization is.
 	Suspended bool
-}
-
-// Store keeps credentials. Errors other than those named are failures of the
-// store.
-type Store interface {
-	// FindCredential returns the credential with this hash and whether there
-	// is one. The Role is empty when the user has left the organization.
-	FindCredential(ctx context.Context, hash Hash) (Record, bool, error)
-	// CreateCredential stores a new credential, gives it the next number and
-	// returns it as it is read back. It returns ErrTaken when the secret is in
-	// use already, by any organization.
-	CreateCredential(ctx context.Context, d Draft) (Record, error)
-	// ListCredentials returns at most limit credentials of an organization
-	// with numbers above after, in order of number.
-	ListCredentials(ctx context.Context, organizationID string, after int64, limit int) ([]Record, error)
-	// RevokeCredential notes the time of revocation, unless there is one, and
-	// reports whether the organization has such a credential.
-	RevokeCredential(ctx context.Context, organizationID, id string, at time.Time) (bool, error)
 }

@@ -1,7 +1,6 @@
 package credential
 
 import (
-	"errors"
 	"io"
 	"math"
 	"net/url"
@@ -11,6 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/actionpulse/actionpulse/internal/auditlog"
 	"github.com/actionpulse/actionpulse/internal/fault"
 	"github.com/actionpulse/actionpulse/internal/id"
 )
@@ -22,9 +22,6 @@ const (
 	rateLimit    = 1_000_000_000
 )
 
-// ErrTaken is returned by a Store when a secret is in use already.
-var ErrTaken = errors.New("the secret is in use already")
-
 // CreateParams describes a credential to be made.
 type CreateParams struct {
 	Kind           Kind
@@ -34,6 +31,8 @@ type CreateParams struct {
 	ProjectID string
 	// UserID is required for Access, and only allowed there.
 	UserID string
+	// SessionID is the session that an access token belongs to, if any.
+	SessionID string
 	// Origins are for Browser only, such as https://shop.example.
 	Origins []string
 	// Rate and Burst are as in Credential, for kinds that send events.
@@ -42,6 +41,8 @@ type CreateParams struct {
 	// Lifetime is how long the credential works; 0 means until it is revoked,
 	// which Access does not allow.
 	Lifetime time.Duration
+	// Actor is who makes it, for the audit log.
+	Actor auditlog.Actor
 }
 
 // Draft is a credential that is about to be stored.
@@ -52,6 +53,7 @@ type Draft struct {
 	OrganizationID string
 	ProjectID      string
 	UserID         string
+	SessionID      string
 	Origins        []string
 	Rate           *float64
 	Burst          *int
@@ -93,7 +95,7 @@ func newDraft(p CreateParams, secret string, now time.Time, random io.Reader) (D
 	}
 	d := Draft{
 		ID: ref, Kind: p.Kind, Name: p.Name,
-		OrganizationID: p.OrganizationID, ProjectID: p.ProjectID, UserID: p.UserID,
+		OrganizationID: p.OrganizationID, ProjectID: p.ProjectID, UserID: p.UserID, SessionID: p.SessionID,
 		Origins: origins, Rate: p.Rate, Burst: p.Burst,
 		Hash: HashSecret(secret), CreatedAt: now,
 	}
@@ -127,7 +129,7 @@ func (p *CreateParams) validateOwner() error {
 	switch {
 	case access && p.UserID == "":
 		return fault.Field("user_id", "an access token needs a user")
-	case !access && p.UserID != "":
+	case !access && p.UserID+p.SessionID != "":
 		return fault.Field("user_id", "only access tokens have a user")
 	case access && p.ProjectID != "":
 		return fault.Field("project_id", "an access token has no project")

@@ -36,13 +36,24 @@ type Hash [sha256.Size]byte
 // HashSecret returns the hash under which a secret is stored.
 func HashSecret(secret string) Hash { return sha256.Sum256([]byte(secret)) }
 
-// mint makes a secret: the kind's prefix, 30 random characters and 6 of
-// checksum.
+// The prefixes of secrets that are no credentials: nothing can be called with
+// them but the one method that takes them.
+const (
+	RefreshPrefix    = "apr_"
+	InvitationPrefix = "apn_"
+)
+
+// mint makes the secret of a credential of a kind.
 func mint(kind Kind, random io.Reader) (string, error) {
 	prefix, ok := prefixes[kind]
 	if !ok {
 		return "", fmt.Errorf("there is no credential kind %q", kind)
 	}
+	return Mint(prefix, random)
+}
+
+// Mint makes a secret: the prefix, 30 random characters and 6 of checksum.
+func Mint(prefix string, random io.Reader) (string, error) {
 	body, err := RandomText(random, bodyLength)
 	if err != nil {
 		return "", err

@@ -3,17 +3,12 @@ package credential
 import (
 	"context"
 	"crypto/subtle"
-	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/actionpulse/actionpulse/api"
 	"github.com/actionpulse/actionpulse/internal/fault"
-	"github.com/actionpulse/actionpulse/internal/id"
 )
 
 const (
@@ -37,16 +32,21 @@ type Params struct {
 	// TTL is the longest time that a change made by another process goes
 	// unnoticed; 0 means DefaultTTL. Changes made here show at once.
 	TTL time.Duration
+	// Announce tells other processes to forget what they have cached; nil when
+	// there are none.
+	Announce func(ctx context.Context) error
 	// CacheSize limits the cached answers; 0 means DefaultCacheSize.
 	CacheSize int
 }
 
 // Service makes credentials and recognises them.
 type Service struct {
-	store  Store
-	clock  func() time.Time
-	random io.Reader
-	cache  *cache
+	store    Store
+	clock    func() time.Time
+	random   io.Reader
+	ttl      time.Duration
+	announce func(ctx context.Context) error
+	cache    *cache
 }
 
 // NewService returns a Service.
@@ -57,7 +57,10 @@ func NewService(p Params) *Service {
 	if p.CacheSize <= 0 {
 		p.CacheSize = DefaultCacheSize
 	}
-	return &Service{store: p.Store, clock: p.Clock, random: p.Random, cache: newCache(p.TTL, p.CacheSize)}
+	return &Service{
+		store: p.Store, clock: p.Clock, random: p.Random, ttl: p.TTL, announce: p.Announce,
+		cache: newCache(p.TTL, p.CacheSize),
+	}
 }
 
 // Authenticate returns whom a secret speaks for. Faults: unauthenticated when
@@ -121,77 +124,4 @@ func (a *answer) judge(now time.Time) (Credential, error) {
 
 func unauthenticated() error {
 	return fault.New(api.CodeUnauthenticated, "the credential is missing, unknown or revoked")
-}
-
-// Create makes a credential and returns it with its secret, which cannot be
-// had again. Faults: validation_failed, unavailable.
-func (s *Service) Create(ctx context.Context, p CreateParams) (Record, string, error) {
-	d, secret, err := NewDraft(p, s.clock(), s.random)
-	if err != nil {
-		return Record{}, "", err
-	}
-	r, err := s.save(ctx, d)
-	if err != nil {
-		return Record{}, "", err
-	}
-	return r, secret, nil
-}
-
-// ImportLegacy stores a key that another system has made, as kind Legacy
-// whatever p says. The secret is any text of 1–512 bytes that a header can
-// carry. Faults: validation_failed (also when any organization uses the secret
-// already), unavailable.
-func (s *Service) ImportLegacy(ctx context.Context, secret string, p CreateParams) (Record, error) {
-	if secret == "" || len(secret) > secretLimit || !utf8.ValidString(secret) ||
-		strings.TrimSpace(secret) != secret || strings.ContainsFunc(secret, unicode.IsControl) {
-		return Record{}, fault.Field("secret",
-			"a key has 1 to %d bytes, no control characters and no spaces around it", secretLimit)
-	}
-	p.Kind = Legacy
-	d, err := newDraft(p, secret, s.clock(), s.random)
-	if err != nil {
-		return Record{}, err
-	}
-	return s.save(ctx, d)
-}
-
-func (s *Service) save(ctx context.Context, d Draft) (Record, error) {
-	r, err := s.store.CreateCredential(ctx, d)
-	s.cache.clear()
-	if errors.Is(err, ErrTaken) {
-		return Record{}, fault.Wrap(api.CodeValidationFailed, err, "the key is in use already").With("field", "secret")
-	}
-	if err != nil {
-		return Record{}, fmt.Errorf("create a credential: %w", err)
-	}
-	return r, nil
-}
-
-// List returns at most limit credentials of an organization with numbers above
-// after, in order of number, revoked ones included.
-func (s *Service) List(ctx context.Context, organizationID string, after int64, limit int) ([]Record, error) {
-	all, err := s.store.ListCredentials(ctx, organizationID, after, limit)
-	if err != nil {
-		return nil, fmt.Errorf("list credentials: %w", err)
-	}
-	return all, nil
-}
-
-// Revoke ends a credential: in this process at once, in others within the TTL.
-// Revoking again changes nothing. Faults: not_found, also for a credential of
-// another organization; unavailable.
-func (s *Service) Revoke(ctx context.Context, organizationID, credentialID string) error {
-	found := false
-	if id.Valid(credentialID) {
-		var err error
-		found, err = s.store.RevokeCredential(ctx, organizationID, credentialID, s.clock())
-		s.cache.clear()
-		if err != nil {
-			return fmt.Errorf("revoke a credential: %w", err)
-		}
-	}
-	if !found {
-		return fault.New(api.CodeNotFound, "there is no such credential")
-	}
-	return nil
 }

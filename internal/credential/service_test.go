@@ -12,6 +12,7 @@ import (
 
 	"github.com/actionpulse/actionpulse/api"
 	"github.com/actionpulse/actionpulse/internal/account"
+	"github.com/actionpulse/actionpulse/internal/auditlog"
 	"github.com/actionpulse/actionpulse/internal/credential"
 	"github.com/actionpulse/actionpulse/internal/fault"
 	"github.com/actionpulse/actionpulse/internal/storage/sqldb"
@@ -161,7 +162,7 @@ func TestRevokeDuringLookUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.store.found = sync.OnceFunc(func() {
-		if err := b.service.Revoke(t.Context(), r.OrganizationID, r.ID); err != nil {
+		if err := b.service.Revoke(t.Context(), auditlog.Actor{}, credential.Ref{OrganizationID: r.OrganizationID, ID: r.ID}); err != nil {
 			t.Error(err)
 		}
 	})

@@ -4,16 +4,22 @@ SELECT (SELECT COUNT(*) FROM organizations) + (SELECT COUNT(*) FROM users) AS to
 -- name: CreateOrganization :exec
 INSERT INTO organizations (id, name, created_at) VALUES ($1, $2, $3);
 
--- name: CreateUser :exec
-INSERT INTO users (id, email, password_hash, created_at) VALUES ($1, $2, $3, $4);
+-- name: CreateUser :execrows
+INSERT INTO users (id, email, password_hash, created_at) VALUES ($1, $2, $3, $4)
+ON CONFLICT (email) DO NOTHING;
 
 -- name: CreateMembership :exec
 INSERT INTO memberships (organization_id, user_id, role, created_at) VALUES ($1, $2, $3, $4);
 
--- name: CreateProject :exec
-INSERT INTO projects (id, number, organization_id, name, created_at) VALUES ($1, $2, $3, $4, $5);
+-- name: FindUser :one
+SELECT id, email, password_hash, created_at FROM users WHERE email = $1;
 
--- name: FindProject :one
-SELECT id, number, organization_id, name
-FROM projects
-WHERE organization_id = $1 AND id = $2;
+-- name: FindUserByID :one
+SELECT id, email, password_hash, created_at FROM users WHERE id = $1;
+
+-- name: LockUser :execrows
+-- It also says whether the user has that password hash still.
+UPDATE users SET email = email WHERE id = $1 AND password_hash = $2;
+
+-- name: SetPasswordHash :execrows
+UPDATE users SET password_hash = $1 WHERE id = $2 AND password_hash = $3;

@@ -56,31 +56,9 @@ func (q *Queries) CreateOrganization(ctx context.Context, arg CreateOrganization
 	return err
 }
 
-const createProject = `-- name: CreateProject :exec
-INSERT INTO projects (id, number, organization_id, name, created_at) VALUES ($1, $2, $3, $4, $5)
-`
-
-type CreateProjectParams struct {
-	ID             string
-	Number         int64
-	OrganizationID string
-	Name           string
-	CreatedAt      int64
-}
-
-func (q *Queries) CreateProject(ctx context.Context, arg CreateProjectParams) error {
-	_, err := q.db.ExecContext(ctx, createProject,
-		arg.ID,
-		arg.Number,
-		arg.OrganizationID,
-		arg.Name,
-		arg.CreatedAt,
-	)
-	return err
-}
-
-const createUser = `-- name: CreateUser :exec
+const createUser = `-- name: CreateUser :execrows
 INSERT INTO users (id, email, password_hash, created_at) VALUES ($1, $2, $3, $4)
+ON CONFLICT (email) DO NOTHING
 `
 
 type CreateUserParams struct {
@@ -90,42 +68,83 @@ type CreateUserParams struct {
 	CreatedAt    int64
 }
 
-func (q *Queries) CreateUser(ctx context.Context, arg CreateUserParams) error {
-	_, err := q.db.ExecContext(ctx, createUser,
+func (q *Queries) CreateUser(ctx context.Context, arg CreateUserParams) (int64, error) {
+	result, err := q.db.ExecContext(ctx, createUser,
 		arg.ID,
 		arg.Email,
 		arg.PasswordHash,
 		arg.CreatedAt,
 	)
-	return err
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
 }
 
-const findProject = `-- name: FindProject :one
-SELECT id, number, organization_id, name
-FROM projects
-WHERE organization_id = $1 AND id = $2
+const findUser = `-- name: FindUser :one
+SELECT id, email, password_hash, created_at FROM users WHERE email = $1
 `
 
-type FindProjectParams struct {
-	OrganizationID string
-	ID             string
-}
-
-type FindProjectRow struct {
-	ID             string
-	Number         int64
-	OrganizationID string
-	Name           string
-}
-
-func (q *Queries) FindProject(ctx context.Context, arg FindProjectParams) (FindProjectRow, error) {
-	row := q.db.QueryRowContext(ctx, findProject, arg.OrganizationID, arg.ID)
-	var i FindProjectRow
+func (q *Queries) FindUser(ctx context.Context, email string) (User, error) {
+	row := q.db.QueryRowContext(ctx, findUser, email)
+	var i User
 	err := row.Scan(
 		&i.ID,
-		&i.Number,
-		&i.OrganizationID,
-		&i.Name,
+		&i.Email,
+		&i.PasswordHash,
+		&i.CreatedAt,
 	)
 	return i, err
+}
+
+const findUserByID = `-- name: FindUserByID :one
+SELECT id, email, password_hash, created_at FROM users WHERE id = $1
+`
+
+func (q *Queries) FindUserByID(ctx context.Context, id string) (User, error) {
+	row := q.db.QueryRowContext(ctx, findUserByID, id)
+	var i User
+	err := row.Scan(
+		&i.ID,
+		&i.Email,
+		&i.PasswordHash,
+		&i.CreatedAt,
+	)
+	return i, err
+}
+
+const lockUser = `-- name: LockUser :execrows
+UPDATE users SET email = email WHERE id = $1 AND password_hash = $2
+`
+
+type LockUserParams struct {
+	ID           string
+	PasswordHash string
+}
+
+// It also says whether the user has that password hash still.
+func (q *Queries) LockUser(ctx context.Context, arg LockUserParams) (int64, error) {
+	result, err := q.db.ExecContext(ctx, lockUser, arg.ID, arg.PasswordHash)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
+const setPasswordHash = `-- name: SetPasswordHash :execrows
+UPDATE users SET password_hash = $1 WHERE id = $2 AND password_hash = $3
+`
+
+type SetPasswordHashParams struct {
+	PasswordHash   string
+	ID             string
+	PasswordHash_2 string
+}
+
+func (q *Queries) SetPasswordHash(ctx context.Context, arg SetPasswordHashParams) (int64, error) {
+	result, err := q.db.ExecContext(ctx, setPasswordHash, arg.PasswordHash, arg.ID, arg.PasswordHash_2)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
 }

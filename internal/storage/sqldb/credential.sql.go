@@ -13,8 +13,8 @@ import (
 const createCredential = `-- name: CreateCredential :execrows
 INSERT INTO credentials (
   id, number, organization_id, project_id, user_id, kind, name, secret_hash,
-  prefix, last_four, origins, rate, burst, created_at, expires_at
-) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+  prefix, last_four, origins, rate, burst, created_at, expires_at, session_id
+) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
 ON CONFLICT (secret_hash) DO NOTHING
 `
 
@@ -34,6 +34,7 @@ type CreateCredentialParams struct {
 	Burst          sql.NullInt64
 	CreatedAt      int64
 	ExpiresAt      sql.NullInt64
+	SessionID      sql.NullString
 }
 
 func (q *Queries) CreateCredential(ctx context.Context, arg CreateCredentialParams) (int64, error) {
@@ -53,7 +54,28 @@ func (q *Queries) CreateCredential(ctx context.Context, arg CreateCredentialPara
 		arg.Burst,
 		arg.CreatedAt,
 		arg.ExpiresAt,
+		arg.SessionID,
 	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
+const deleteDeadCredentials = `-- name: DeleteDeadCredentials :execrows
+DELETE FROM credentials
+WHERE id IN (
+  SELECT c.id FROM credentials c WHERE c.kind = 'access' AND c.expires_at < $1 ORDER BY c.expires_at LIMIT $2
+)
+`
+
+type DeleteDeadCredentialsParams struct {
+	ExpiresAt sql.NullInt64
+	Limit     int32
+}
+
+func (q *Queries) DeleteDeadCredentials(ctx context.Context, arg DeleteDeadCredentialsParams) (int64, error) {
+	result, err := q.db.ExecContext(ctx, deleteDeadCredentials, arg.ExpiresAt, arg.Limit)
 	if err != nil {
 		return 0, err
 	}
@@ -64,35 +86,38 @@ const findCredential = `-- name: FindCredential :one
 SELECT
   c.id, c.number, c.organization_id, c.project_id, c.user_id, c.kind, c.name,
   c.secret_hash, c.prefix, c.last_four, c.origins, c.rate, c.burst,
-  c.created_at, c.expires_at, c.revoked_at,
-  p.number AS project_number, m.role, o.suspended_at
+  c.created_at, c.expires_at, c.revoked_at, c.session_id,
+  p.number AS project_number, m.role, o.suspended_at, s.revoked_at AS session_revoked_at
 FROM credentials c
 JOIN organizations o ON o.id = c.organization_id
 LEFT JOIN projects p ON p.id = c.project_id
+LEFT JOIN sessions s ON s.id = c.session_id
 LEFT JOIN memberships m ON m.organization_id = c.organization_id AND m.user_id = c.user_id
 WHERE c.secret_hash = $1
 `
 
 type FindCredentialRow struct {
-	ID             string
-	Number         int64
-	OrganizationID string
-	ProjectID      sql.NullString
-	UserID         sql.NullString
-	Kind           string
-	Name           string
-	SecretHash     []byte
-	Prefix         string
-	LastFour       string
-	Origins        string
-	Rate           sql.NullFloat64
-	Burst          sql.NullInt64
-	CreatedAt      int64
-	ExpiresAt      sql.NullInt64
-	RevokedAt      sql.NullInt64
-	ProjectNumber  sql.NullInt64
-	Role           sql.NullString
-	SuspendedAt    sql.NullInt64
+	ID               string
+	Number           int64
+	OrganizationID   string
+	ProjectID        sql.NullString
+	UserID           sql.NullString
+	Kind             string
+	Name             string
+	SecretHash       []byte
+	Prefix           string
+	LastFour         string
+	Origins          string
+	Rate             sql.NullFloat64
+	Burst            sql.NullInt64
+	CreatedAt        int64
+	ExpiresAt        sql.NullInt64
+	RevokedAt        sql.NullInt64
+	SessionID        sql.NullString
+	ProjectNumber    sql.NullInt64
+	Role             sql.NullString
+	SuspendedAt      sql.NullInt64
+	SessionRevokedAt sql.NullInt64
 }
 
 func (q *Queries) FindCredential(ctx context.Context, secretHash []byte) (FindCredentialRow, error) {
@@ -115,9 +140,11 @@ func (q *Queries) FindCredential(ctx context.Context, secretHash []byte) (FindCr
 		&i.CreatedAt,
 		&i.ExpiresAt,
 		&i.RevokedAt,
+		&i.SessionID,
 		&i.ProjectNumber,
 		&i.Role,
 		&i.SuspendedAt,
+		&i.SessionRevokedAt,
 	)
 	return i, err
 }
@@ -126,11 +153,12 @@ const listCredentials = `-- name: ListCredentials :many
 SELECT
   c.id, c.number, c.organization_id, c.project_id, c.user_id, c.kind, c.name,
   c.secret_hash, c.prefix, c.last_four, c.origins, c.rate, c.burst,
-  c.created_at, c.expires_at, c.revoked_at,
-  p.number AS project_number, m.role, o.suspended_at
+  c.created_at, c.expires_at, c.revoked_at, c.session_id,
+  p.number AS project_number, m.role, o.suspended_at, s.revoked_at AS session_revoked_at
 FROM credentials c
 JOIN organizations o ON o.id = c.organization_id
 LEFT JOIN projects p ON p.id = c.project_id
+LEFT JOIN sessions s ON s.id = c.session_id
 LEFT JOIN memberships m ON m.organization_id = c.organization_id AND m.user_id = c.user_id
 WHERE c.organization_id = $1 AND c.number > $2
 ORDER BY c.number
@@ -144,25 +172,27 @@ type ListCredentialsParams struct {
 }
 
 type ListCredentialsRow struct {
-	ID             string
-	Number         int64
-	OrganizationID string
-	ProjectID      sql.NullString
-	UserID         sql.NullString
-	Kind           string
-	Name           string
-	SecretHash     []byte
-	Prefix         string
-	LastFour       string
-	Origins        string
-	Rate           sql.NullFloat64
-	Burst          sql.NullInt64
-	CreatedAt      int64
-	ExpiresAt      sql.NullInt64
-	RevokedAt      sql.NullInt64
-	ProjectNumber  sql.NullInt64
-	Role           sql.NullString
-	SuspendedAt    sql.NullInt64
+	ID               string
+	Number           int64
+	OrganizationID   string
+	ProjectID        sql.NullString
+	UserID           sql.NullString
+	Kind             string
+	Name             string
+	SecretHash       []byte
+	Prefix           string
+	LastFour         string
+	Origins          string
+	Rate             sql.NullFloat64
+	Burst            sql.NullInt64
+	CreatedAt        int64
+	ExpiresAt        sql.NullInt64
+	RevokedAt        sql.NullInt64
+	SessionID        sql.NullString
+	ProjectNumber    sql.NullInt64
+	Role             sql.NullString
+	SuspendedAt      sql.NullInt64
+	SessionRevokedAt sql.NullInt64
 }
 
 func (q *Queries) ListCredentials(ctx context.Context, arg ListCredentialsParams) ([]ListCredentialsRow, error) {
@@ -191,9 +221,11 @@ func (q *Queries) ListCredentials(ctx context.Context, arg ListCredentialsParams
 			&i.CreatedAt,
 			&i.ExpiresAt,
 			&i.RevokedAt,
+			&i.SessionID,
 			&i.ProjectNumber,
 			&i.Role,
 			&i.SuspendedAt,
+			&i.SessionRevokedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -208,21 +240,185 @@ func (q *Queries) ListCredentials(ctx context.Context, arg ListCredentialsParams
 	return items, nil
 }
 
-const revokeCredential = `-- name: RevokeCredential :execrows
-UPDATE credentials SET revoked_at = COALESCE(revoked_at, $1)
-WHERE organization_id = $2 AND id = $3
+const listProjectCredentials = `-- name: ListProjectCredentials :many
+SELECT
+  c.id, c.number, c.organization_id, c.project_id, c.user_id, c.kind, c.name,
+  c.secret_hash, c.prefix, c.last_four, c.origins, c.rate, c.burst,
+  c.created_at, c.expires_at, c.revoked_at, c.session_id,
+  p.number AS project_number, m.role, o.suspended_at, s.revoked_at AS session_revoked_at
+FROM credentials c
+JOIN organizations o ON o.id = c.organization_id
+LEFT JOIN projects p ON p.id = c.project_id
+LEFT JOIN sessions s ON s.id = c.session_id
+LEFT JOIN memberships m ON m.organization_id = c.organization_id AND m.user_id = c.user_id
+WHERE c.organization_id = $1 AND c.project_id = $2
+  AND CAST($3 AS text) LIKE '%,' || c.kind || ',%' AND c.number > $4
+ORDER BY c.number
+LIMIT $5
 `
 
-type RevokeCredentialParams struct {
-	RevokedAt      sql.NullInt64
+type ListProjectCredentialsParams struct {
+	OrganizationID string
+	ProjectID      sql.NullString
+	Kinds          string
+	After          int64
+	Size           int32
+}
+
+type ListProjectCredentialsRow struct {
+	ID               string
+	Number           int64
+	OrganizationID   string
+	ProjectID        sql.NullString
+	UserID           sql.NullString
+	Kind             string
+	Name             string
+	SecretHash       []byte
+	Prefix           string
+	LastFour         string
+	Origins          string
+	Rate             sql.NullFloat64
+	Burst            sql.NullInt64
+	CreatedAt        int64
+	ExpiresAt        sql.NullInt64
+	RevokedAt        sql.NullInt64
+	SessionID        sql.NullString
+	ProjectNumber    sql.NullInt64
+	Role             sql.NullString
+	SuspendedAt      sql.NullInt64
+	SessionRevokedAt sql.NullInt64
+}
+
+// The kinds are one text, each between two commas: a query has no lists.
+func (q *Queries) ListProjectCredentials(ctx context.Context, arg ListProjectCredentialsParams) ([]ListProjectCredentialsRow, error) {
+	rows, err := q.db.QueryContext(ctx, listProjectCredentials,
+		arg.OrganizationID,
+		arg.ProjectID,
+		arg.Kinds,
+		arg.After,
+		arg.Size,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []ListProjectCredentialsRow
+	for rows.Next() {
+		var i ListProjectCredentialsRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.Number,
+			&i.OrganizationID,
+			&i.ProjectID,
+			&i.UserID,
+			&i.Kind,
+			&i.Name,
+			&i.SecretHash,
+			&i.Prefix,
+			&i.LastFour,
+			&i.Origins,
+			&i.Rate,
+			&i.Burst,
+			&i.CreatedAt,
+			&i.ExpiresAt,
+			&i.RevokedAt,
+			&i.SessionID,
+			&i.ProjectNumber,
+			&i.Role,
+			&i.SuspendedAt,
+			&i.SessionRevokedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const lockCredential = `-- name: LockCredential :one
+UPDATE credentials SET name = name WHERE organization_id = $1 AND id = $2
+RETURNING secret_hash
+`
+
+type LockCredentialParams struct {
 	OrganizationID string
 	ID             string
 }
 
+// While it is locked, nobody else changes it.
+func (q *Queries) LockCredential(ctx context.Context, arg LockCredentialParams) ([]byte, error) {
+	row := q.db.QueryRowContext(ctx, lockCredential, arg.OrganizationID, arg.ID)
+	var secret_hash []byte
+	err := row.Scan(&secret_hash)
+	return secret_hash, err
+}
+
+const revokeCredential = `-- name: RevokeCredential :execrows
+UPDATE credentials SET revoked_at = $1 WHERE id = $2 AND revoked_at IS NULL
+`
+
+type RevokeCredentialParams struct {
+	RevokedAt sql.NullInt64
+	ID        string
+}
+
 func (q *Queries) RevokeCredential(ctx context.Context, arg RevokeCredentialParams) (int64, error) {
-	result, err := q.db.ExecContext(ctx, revokeCredential, arg.RevokedAt, arg.OrganizationID, arg.ID)
+	result, err := q.db.ExecContext(ctx, revokeCredential, arg.RevokedAt, arg.ID)
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected()
+}
+
+const revokeLooseTokensOfUser = `-- name: RevokeLooseTokensOfUser :exec
+UPDATE credentials SET revoked_at = $1
+WHERE user_id = $2 AND id <> $3 AND session_id IS NULL AND kind = 'access' AND revoked_at IS NULL
+`
+
+type RevokeLooseTokensOfUserParams struct {
+	RevokedAt sql.NullInt64
+	UserID    sql.NullString
+	ID        string
+}
+
+// Access tokens without a session, all but one.
+func (q *Queries) RevokeLooseTokensOfUser(ctx context.Context, arg RevokeLooseTokensOfUserParams) error {
+	_, err := q.db.ExecContext(ctx, revokeLooseTokensOfUser, arg.RevokedAt, arg.UserID, arg.ID)
+	return err
+}
+
+const revokeTokensOfMember = `-- name: RevokeTokensOfMember :exec
+UPDATE credentials SET revoked_at = $1
+WHERE user_id = $2 AND organization_id = $3 AND kind = 'access' AND revoked_at IS NULL
+`
+
+type RevokeTokensOfMemberParams struct {
+	RevokedAt      sql.NullInt64
+	UserID         sql.NullString
+	OrganizationID string
+}
+
+func (q *Queries) RevokeTokensOfMember(ctx context.Context, arg RevokeTokensOfMemberParams) error {
+	_, err := q.db.ExecContext(ctx, revokeTokensOfMember, arg.RevokedAt, arg.UserID, arg.OrganizationID)
+	return err
+}
+
+const setCredentialExpiry = `-- name: SetCredentialExpiry :exec
+UPDATE credentials SET expires_at = $1 WHERE id = $2
+`
+
+type SetCredentialExpiryParams struct {
+	ExpiresAt sql.NullInt64
+	ID        string
+}
+
+func (q *Queries) SetCredentialExpiry(ctx context.Context, arg SetCredentialExpiryParams) error {
+	_, err := q.db.ExecContext(ctx, setCredentialExpiry, arg.ExpiresAt, arg.ID)
+	return err
 }

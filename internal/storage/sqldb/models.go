@@ -3,3 +3,66 @@
 //   sqlc v1.31.1
 
 package sqldb
+
+import (
+	"database/sql"
+)
+
+type AuditEntry struct {
+	ID             string
+	OrganizationID string
+	ProjectID      sql.NullString
+	At             int64
+	UserID         sql.NullString
+	RequestID      string
+	Address        string
+	Action         string
+	ObjectKind     string
+	ObjectID       string
+	Details        string
+}
+
+type Organization struct {
+	ID          string
+	Name        string
+	CreatedAt   int64
+	SuspendedAt sql.NullInt64
+}
+
+type Project struct {
+	ID             string
+	Number         int64
+	OrganizationID string
+	Name           string
+	CreatedAt      int64
+}
+
+type ReleaseMarker struct {
+	ID          string
+	ProjectID   string
+	Version     string
+	Environment string
+	Ts          int64
+	CommitID    sql.NullString
+	Url         sql.NullString
+	Title       sql.NullString
+	Metadata    sql.NullString
+	Source      string
+	CreatedAt   int64
+	DeletedAt   sql.NullInt64
+}
+
+type Session struct {
+	ID             string
+	UserID         string
+	OrganizationID string
+	CreatedAt      int64
+	RevokedAt      sql.NullInt64
+}
+
+type User struct {
+	ID           string
+	Email        string
+	PasswordHash string
+	CreatedAt    int64
+}

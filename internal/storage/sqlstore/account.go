@@ -2,10 +2,9 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/actionpulse/actionpulse/internal/account"
 	"github.com/actionpulse/actionpulse/internal/storage/sqldb"
@@ -30,7 +29,8 @@ func (s *Store) CreateSetup(ctx context.Context, r account.SetupRecord) (uint32,
 		if err := createOwner(ctx, q, r); err != nil {
 			return err
 		}
-		if err := createProject(ctx, q, r, number); err != nil {
+		r.Project.Number = number
+		if err := createProject(ctx, q, r.Project); err != nil {
 			return err
 		}
 		for _, d := range r.Credentials {
@@ -38,7 +38,7 @@ func (s *Store) CreateSetup(ctx context.Context, r account.SetupRecord) (uint32,
 				return err
 			}
 		}
-		return nil
+		return createEntries(ctx, q, r.Entries...)
 	})
 	if err != nil {
 		return 0, err
@@ -58,52 +58,28 @@ func nextProjectNumber(ctx context.Context, q *sqldb.Queries) (uint32, error) {
 }
 
 func createOwner(ctx context.Context, q *sqldb.Queries, r account.SetupRecord) error {
-	at := r.Organization.CreatedAt.UnixMicro()
-	err := q.CreateOrganization(ctx, sqldb.CreateOrganizationParams{
-		ID: r.Organization.ID, Name: r.Organization.Name, CreatedAt: at,
-	})
-	if err != nil {
-		return fmt.Errorf("create an organization: %w", err)
+	if err := createUser(ctx, q, r.Owner); err != nil {
+		return err
 	}
-	err = q.CreateUser(ctx, sqldb.CreateUserParams{
-		ID: r.Owner.ID, Email: r.Owner.Email, PasswordHash: r.Owner.PasswordHash, CreatedAt: r.Owner.CreatedAt.UnixMicro(),
+	return createOrganization(ctx, q, r.Organization, r.Owner.ID)
+}
+
+// createUser returns account.ErrStale when the email is taken.
+func createUser(ctx context.Context, q *sqldb.Queries, u account.User) error {
+	n, err := q.CreateUser(ctx, sqldb.CreateUserParams{
+		ID: u.ID, Email: u.Email, PasswordHash: u.PasswordHash, CreatedAt: u.CreatedAt.UnixMicro(),
 	})
 	if err != nil {
 		return fmt.Errorf("create a user: %w", err)
 	}
-	err = q.CreateMembership(ctx, sqldb.CreateMembershipParams{
-		OrganizationID: r.Organization.ID, UserID: r.Owner.ID, Role: account.RoleOwner, CreatedAt: at,
-	})
-	if err != nil {
-		return fmt.Errorf("create a membership: %w", err)
+	if n == 0 {
+		return account.ErrStale
 	}
 	return nil
 }
 
-func createProject(ctx context.Context, q *sqldb.Queries, r account.SetupRecord, number uint32) error {
-	err := q.CreateProject(ctx, sqldb.CreateProjectParams{
-		ID: r.Project.ID, Number: int64(number), OrganizationID: r.Organization.ID,
-		Name: r.Project.Name, CreatedAt: r.Organization.CreatedAt.UnixMicro(),
-	})
-	if err != nil {
-		return fmt.Errorf("create a project: %w", err)
+func userOf(row sqldb.User) account.User {
+	return account.User{
+		ID: row.ID, Email: row.Email, PasswordHash: row.PasswordHash, CreatedAt: time.UnixMicro(row.CreatedAt).UTC(),
 	}
-	return nil
-}
-
-// FindProject implements account.Store.
-func (s *Store) FindProject(ctx context.Context, organizationID, projectID string) (account.Project, bool, error) {
-	row, err := s.db.Read().FindProject(ctx, sqldb.FindProjectParams{OrganizationID: organizationID, ID: projectID})
-	if errors.Is(err, sql.ErrNoRows) {
-		return account.Project{}, false, nil
-	}
-	if err != nil {
-		return account.Project{}, false, fmt.Errorf("read a project: %w", err)
-	}
-	if row.Number < 1 || row.Number > math.MaxUint32 {
-		return account.Project{}, false, fmt.Errorf("project number %d is outside of 32 bits", row.Number)
-	}
-	return account.Project{
-		ID: row.ID, Number: uint32(row.Number), Name: row.Name, OrganizationID: row.OrganizationID,
-	}, true, nil
 }

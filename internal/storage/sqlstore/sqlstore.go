@@ -5,21 +5,27 @@ package sqlstore
 
 import (
 	"database/sql"
+	"errors"
+	"fmt"
+	"math"
 	"time"
 
 	"github.com/actionpulse/actionpulse/internal/account"
+	"github.com/actionpulse/actionpulse/internal/auditlog"
 	"github.com/actionpulse/actionpulse/internal/credential"
 	"github.com/actionpulse/actionpulse/internal/storage/sqldb"
 )
 
-// Store implements the store interfaces of account and credential.
+// Store implements the store interfaces of account, auditlog and credential.
 type Store struct {
 	db *sqldb.DB
 }
 
 var (
-	_ account.Store    = (*Store)(nil)
-	_ credential.Store = (*Store)(nil)
+	_ account.Store         = (*Store)(nil)
+	_ account.ServicesStore = (*Store)(nil)
+	_ auditlog.Store        = (*Store)(nil)
+	_ credential.Store      = (*Store)(nil)
 )
 
 // New returns a Store that reads and writes db, which stays the caller's to
@@ -40,4 +46,21 @@ func timeOf(n sql.NullInt64) time.Time {
 		return time.Time{}
 	}
 	return time.UnixMicro(n.Int64).UTC()
+}
+
+// sizeOf is a page's size as queries take it.
+func sizeOf(limit int) int32 { return int32(min(max(limit, 0), math.MaxInt32)) }
+
+// optional turns the answer of a query for one row into the row and whether
+// there was one.
+func optional[T any](row T, err error, what string) (T, bool, error) {
+	var none T
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return none, false, nil
+	case err != nil:
+		return none, false, fmt.Errorf("%s: %w", what, err)
+	default:
+		return row, true, nil
+	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/actionpulse/actionpulse/api"
 	"github.com/actionpulse/actionpulse/internal/account"
+	"github.com/actionpulse/actionpulse/internal/auditlog"
 	"github.com/actionpulse/actionpulse/internal/credential"
 	"github.com/actionpulse/actionpulse/internal/fault"
 )
@@ -192,8 +193,8 @@ func testRevoke(t *testing.T, h *house) {
 	h.mustAnswer(t, secret, "")
 	organizationID, _ := h.addOrganization(t)
 	for name, err := range map[string]error{
-		"another organization's": h.credentials.Revoke(t.Context(), organizationID, r.ID),
-		"not an id":              h.credentials.Revoke(t.Context(), h.setup.OrganizationID, "\x00"),
+		"another organization's": h.credentials.Revoke(t.Context(), auditlog.Actor{}, credential.Ref{OrganizationID: organizationID, ID: r.ID}),
+		"not an id":              h.credentials.Revoke(t.Context(), auditlog.Actor{}, credential.Ref{OrganizationID: h.setup.OrganizationID, ID: "\x00"}),
 	} {
 		if fault.CodeOf(err) != api.CodeNotFound {
 			t.Errorf("%s: got %v, want not_found", name, err)
@@ -202,7 +203,7 @@ func testRevoke(t *testing.T, h *house) {
 	h.mustAnswer(t, secret, "")
 	first := h.now
 	for range 2 {
-		if err := h.credentials.Revoke(t.Context(), h.setup.OrganizationID, r.ID); err != nil {
+		if err := h.credentials.Revoke(t.Context(), auditlog.Actor{}, credential.Ref{OrganizationID: h.setup.OrganizationID, ID: r.ID}); err != nil {
 			t.Fatal(err)
 		}
 		h.mustAnswer(t, secret, api.CodeUnauthenticated)

@@ -1,0 +1,17 @@
+-- name: CreateProject :exec
+INSERT INTO projects (id, number, organization_id, name, created_at) VALUES ($1, $2, $3, $4, $5);
+
+-- name: FindProject :one
+SELECT id, number, organization_id, name, created_at
+FROM projects
+WHERE organization_id = $1 AND id = $2;
+
+-- name: ListProjects :many
+SELECT id, number, organization_id, name, created_at
+FROM projects
+WHERE organization_id = $1 AND number > $2
+ORDER BY number
+LIMIT $3;
+
+-- name: RenameProject :execrows
+UPDATE projects SET name = $1 WHERE organization_id = $2 AND id = $3;
