@@ -36,6 +36,13 @@ type dialect interface {
 	// repeatable says whether a transaction failed only because of others
 	// running at the same time, was rolled back whole and may be run again.
 	repeatable(err error) bool
+	// announce is a statement with one parameter, a channel's name, that tells
+	// those who listen there that something was changed; empty when there can
+	// be no others.
+	announce() string
+	// listen calls changed when it begins to listen and for each announcement,
+	// until the context ends or the connection is lost.
+	listen(ctx context.Context, changed func()) error
 }
 
 func dialectOf(o Options) (dialect, error) {

@@ -138,3 +138,11 @@ func (s sqliteDialect) lockMigrations() string { return "" }
 // repeatable is never true: with one writer that locks at the start, nothing
 // fails because of a neighbour.
 func (s sqliteDialect) repeatable(error) bool { return false }
+
+// announce is empty: the data folder has one process.
+func (s sqliteDialect) announce() string { return "" }
+
+func (s sqliteDialect) listen(ctx context.Context, _ func()) error {
+	<-ctx.Done()
+	return context.Cause(ctx)
+}
