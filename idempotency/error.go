@@ -32,8 +32,8 @@ type Error struct {
 	// Differs names the parts of the request that differ, for Mismatch: facts,
 	// top-level members of the body, or "body".
 	Differs []string
-	// SameJSON says, for Mismatch, that the bodies hold the same JSON and only
-	// its spelling differs.
+	// SameJSON says, for Mismatch, that nothing differs but the spelling of the
+	// body's JSON.
 	SameJSON bool
 	// RetryAfter is when to ask again, for StillRunning.
 	RetryAfter time.Duration

@@ -31,7 +31,8 @@ type Judgement struct {
 // Judge decides what a key's record means for a request at a time. It is pure:
 // the same arguments give the same verdict. A mismatch is found before
 // "running", and by what is known at that time: an answer's bytes that are
-// gone count as expired.
+// gone count as expired. A work that its owner has abandoned is open only to a
+// repeat of the same request: it may have been done.
 func Judge(r *Request, rec *Record, now time.Time) Judgement {
 	held := rec.State == Claimed && !past(rec.Owner.ExpiresAt, now)
 	if rec.State == Free || past(rec.KeyExpiresAt, now) && !held {
@@ -40,7 +41,7 @@ func Judge(r *Request, rec *Record, now time.Time) Judgement {
 	expired := rec.State == Done && r.Policy.Repeat == FirstAnswer &&
 		(past(rec.AnswerExpiresAt, now) || rec.Answer == nil)
 	before, fingerprint := rec.Print, r.Policy.Compare
-	if expired && r.Policy.Retention.Tombstone != nil {
+	if expired && r.Policy.Retention.Tombstone != nil && !rec.Tombstone.IsZero() {
 		before, fingerprint = rec.Tombstone, r.Policy.Retention.Tombstone
 	}
 	asked := fingerprint.Print(r)

@@ -12,34 +12,31 @@ import (
 // [Missing] or [Malformed]; nothing has been looked up or reserved by then.
 func (p *Policy) ParseKey(h http.Header) (string, *Error) {
 	values := h.Values(Header)
-	switch {
-	case len(values) > 1:
+	if len(values) > 1 {
 		return "", p.refuse(Malformed)
-	case len(values) == 0, strings.Trim(values[0], " \t") == "":
+	}
+	// HTTP/1 has trimmed the value already, HTTP/2 does not.
+	key, ok := strings.Trim(strings.Join(values, ""), " \t"), true
+	if key == "" {
 		if p.Key.Required {
 			return "", p.refuse(Missing)
 		}
 		return "", nil
 	}
-	key, ok := values[0], true
 	if p.Key.Quoted {
-		key, ok = unquote(strings.Trim(key, " \t"))
+		key, ok = unquote(key)
 	}
-	if !ok || !p.Key.allows(key) {
+	if !ok || !p.Key.Allows(key) {
 		return "", p.refuse(Malformed)
 	}
 	return key, nil
 }
 
-// allows says whether a key has the form the rule demands. NUL and what is not
+// Allows says whether a key has the form the rule demands. NUL and what is not
 // UTF-8 is never allowed: no store could keep it as text.
-func (k *KeyRule) allows(key string) bool {
-	longest := k.MaxLength
-	if longest == 0 {
-		longest = DefaultMaxLength
-	}
+func (k *KeyRule) Allows(key string) bool {
 	n := utf8.RuneCountInString(key)
-	if n == 0 || n < k.MinLength || n > longest || !utf8.ValidString(key) || strings.ContainsAny(key, k.Without) {
+	if n == 0 || n < k.MinLength || n > k.longest() || !utf8.ValidString(key) || strings.ContainsAny(key, k.Without) {
 		return false
 	}
 	for _, r := range key {
@@ -51,8 +48,8 @@ func (k *KeyRule) allows(key string) bool {
 }
 
 // unquote reads a string of RFC 9651 §3.3.3: ASCII between quotes, with \" and
-// \\ as the only escapes, and nothing after it. Parameters are not read: the
-// draft gives them no meaning.
+// \\ as the only escapes. Parameters after it are refused: the draft gives them
+// no meaning, so whoever sends some expects what will not happen.
 func unquote(s string) (string, bool) {
 	if len(s) < 2 || s[0] != '"' || s[len(s)-1] != '"' {
 		return "", false

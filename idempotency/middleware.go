@@ -36,9 +36,9 @@ type MiddlewareParams struct {
 // DefaultMaxBody is the longest body where nothing else is said.
 const DefaultMaxBody = 1 << 20
 
-// completeFor is how long an answer may take to be recorded, whatever the
-// client does.
-const completeFor = 10 * time.Second
+// recordFor is how long a claim or an answer may take to be recorded, whatever
+// the client does.
+const recordFor = 10 * time.Second
 
 // Middleware returns the leased form: it runs a handler once for each key, one
 // owner at a time, and answers repeats. The handler's answer is held in memory
@@ -51,10 +51,17 @@ const completeFor = 10 * time.Second
 // [LeaseFrom], at what an owner before it did. Where work and record can share
 // a transaction, use the atomic form instead.
 //
+// Bodies are compared as they arrive: what undoes a Content-Encoding, and what
+// compresses answers for the client at hand, belongs outside of the middleware.
+// The handler cannot stream or hijack.
+//
 // The error says that the parameters do not fit together.
 func Middleware(p MiddlewareParams) (func(http.Handler) http.Handler, error) {
 	if p.Store == nil || p.Scope == nil {
 		return nil, errors.New("idempotency: the middleware needs a Store and a Scope")
+	}
+	if err := p.Policy.Validate(); err != nil {
+		return nil, err
 	}
 	outlives := p.Policy.Retention.Answer > 0 && p.Policy.Retention.Key != p.Policy.Retention.Answer
 	if p.Current == nil && (p.Policy.Repeat == CurrentResource || outlives) {
@@ -127,7 +134,9 @@ func (m *middleware) request(w http.ResponseWriter, r *http.Request, key string)
 func (m *middleware) serve(w http.ResponseWriter, r *http.Request, request Request) error {
 	claim, err := m.claim(r.Context(), request)
 	if err != nil {
-		m.Log.Error("claim an idempotency key", "err", err)
+		if r.Context().Err() == nil {
+			m.Log.Error("claim an idempotency key", "err", err)
+		}
 		return plainError(NotClaimed)
 	}
 	if claim.Judgement.Verdict != Fresh {
@@ -147,7 +156,7 @@ const (
 func (m *middleware) claim(ctx context.Context, request Request) (Claim, error) {
 	deadline := time.Now().Add(m.Policy.Running.Wait)
 	for pause := pollFirst; ; pause = min(2*pause, pollMost) {
-		claim, err := m.Store.Claim(ctx, request, m.lease())
+		claim, err := m.claimOnce(ctx, request)
 		left := time.Until(deadline)
 		if err != nil || claim.Judgement.Verdict != Busy || left <= 0 {
 			return claim, err
@@ -160,6 +169,18 @@ func (m *middleware) claim(ctx context.Context, request Request) (Claim, error) 
 			return Claim{}, context.Cause(ctx)
 		}
 	}
+}
+
+// claimOnce does not let a client that leaves cut a claim off half way: nobody
+// would own what has just been committed, and the key would be busy for a
+// whole lease.
+func (m *middleware) claimOnce(ctx context.Context, request Request) (Claim, error) {
+	if err := context.Cause(ctx); err != nil {
+		return Claim{}, err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordFor)
+	defer cancel()
+	return m.Store.Claim(ctx, request, m.lease())
 }
 
 func (m *middleware) lease() time.Duration {
@@ -181,6 +202,9 @@ func (m *middleware) repeat(w http.ResponseWriter, r *http.Request, request Requ
 	}
 	if err != nil {
 		return err
+	}
+	if result.Answer == nil && m.Current == nil {
+		return plainError(Failed)
 	}
 	w.Header().Set(Replayed, "true")
 	if result.Answer == nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"math/big"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -20,10 +21,17 @@ var (
 	errTrailing  = errors.New("there is more after the JSON value")
 	errNotObject = errors.New("the body is not a JSON object")
 	errLongName  = errors.New("a member's name is too long")
+	errExponent  = errors.New("a number's exponent is too long")
 )
 
-// longestName is the longest name of a member that is compared alone, in bytes.
-const longestName = 1 << 10
+const (
+	// longestName is the longest name of a member that is compared alone, in
+	// bytes.
+	longestName = 1 << 10
+	// longestExponent bounds an exponent, in digits: to read one takes time by
+	// the square of its length.
+	longestExponent = 1000
+)
 
 // readMembers splits a JSON object into its top-level members. A value of null
 // is nil. It demands what this server demands of JSON: valid UTF-8, unique
@@ -76,7 +84,7 @@ func appendValue(dst []byte, d *jsontext.Decoder, member func(string, []byte) er
 		if err != nil {
 			return nil, err
 		}
-		return appendNumber(dst, string(raw)), nil
+		return appendNumber(dst, string(raw))
 	default:
 		token, err := d.ReadToken()
 		if err != nil {
@@ -165,13 +173,16 @@ func enter(d *jsontext.Decoder) error {
 // appendNumber appends a JSON number as its sign, its digits without zeros at
 // either end, and the power of ten: 1.50, 15e-1 and 150E-2 are all 15e-1, and
 // every zero is 0. The value is exact: nothing becomes a double.
-func appendNumber(dst []byte, number string) []byte {
+func appendNumber(dst []byte, number string) ([]byte, error) {
 	digits, exponentText, _ := strings.Cut(strings.ToLower(number), "e")
 	digits, negative := strings.CutPrefix(digits, "-")
 	whole, fraction, _ := strings.Cut(digits, ".")
 	digits = strings.TrimLeft(whole+fraction, "0")
 	if digits == "" {
-		return append(dst, '0')
+		return append(dst, '0'), nil
+	}
+	if len(exponentText) > longestExponent {
+		return nil, errExponent
 	}
 	exponent := new(big.Int)
 	if exponentText != "" {
@@ -183,7 +194,7 @@ func appendNumber(dst []byte, number string) []byte {
 	if negative {
 		dst = append(dst, '-')
 	}
-	return exponent.Append(append(append(dst, short...), 'e'), 10)
+	return exponent.Append(append(append(dst, short...), 'e'), 10), nil
 }
 
 // normalMember returns what is compared of a member's normal value.
@@ -199,25 +210,38 @@ func normalMember(value []byte, kind FieldKind) []byte {
 		}
 		text = string(unquoted)
 	}
-	switch kind {
-	case Timestamp:
-		if at, err := time.Parse(time.RFC3339Nano, text); err == nil && value[0] == '"' && precise(text) {
-			return at.UTC().AppendFormat([]byte("time "), time.RFC3339Nano)
+	switch {
+	case kind == Timestamp && value[0] == '"':
+		if normal, ok := normalTime(text); ok {
+			return normal
 		}
-	case Decimal:
-		if isDecimal(text) {
-			return appendNumber([]byte("decimal "), text)
+	case kind == Decimal && isDecimal(text):
+		if normal, err := appendNumber([]byte("decimal "), text); err == nil {
+			return normal
 		}
 	}
 	return value
 }
 
-// precise says whether a time has at most nine digits of fraction, which is
-// what is kept of it.
-func precise(timestamp string) bool {
-	_, fraction, _ := strings.Cut(timestamp, ".")
-	end := strings.IndexFunc(fraction, func(r rune) bool { return r < '0' || r > '9' })
-	return end <= 9
+// rfc3339 is stricter than time.Parse, which takes a comma and single digits.
+var rfc3339 = regexp.MustCompile(`^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d+))?(Z|[+-]\d\d:\d\d)$`)
+
+// normalTime returns the one normal spelling of a time, with every digit of its
+// fraction: more of them than a time.Time holds are compared, too.
+func normalTime(text string) ([]byte, bool) {
+	match := rfc3339.FindStringSubmatch(text)
+	if match == nil {
+		return nil, false
+	}
+	at, err := time.Parse(time.RFC3339, match[1]+match[3])
+	if err != nil {
+		return nil, false
+	}
+	normal := at.UTC().AppendFormat([]byte("time "), time.DateTime)
+	if fraction := strings.TrimRight(match[2], "0"); fraction != "" {
+		normal = append(append(normal, '.'), fraction...)
+	}
+	return normal, true
 }
 
 // isDecimal says whether text is spelt as a JSON number. A number's normal

@@ -44,9 +44,10 @@ func WriteProblem(w http.ResponseWriter, _ *http.Request, e *Error) {
 	body, err := json.Marshal(struct {
 		Title   string   `json:"title"`
 		Status  int      `json:"status"`
+		Detail  string   `json:"detail"`
 		Code    string   `json:"code"`
 		Differs []string `json:"differs,omitempty"`
-	}{e.Refusal.Message, e.Refusal.Status, e.Refusal.Code, e.Differs})
+	}{http.StatusText(e.Refusal.Status), e.Refusal.Status, e.Refusal.Message, e.Refusal.Code, e.Differs})
 	if err != nil {
 		http.Error(w, e.Refusal.Message, e.Refusal.Status)
 		return

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"time"
 )
@@ -18,72 +19,90 @@ func (m *middleware) work(w http.ResponseWriter, r *http.Request, request Reques
 		defer close(stopped)
 		m.renew(ctx, lease, cancel)
 	}()
-	recorder := &recorder{header: http.Header{}}
-	var panicked any
-	func() {
-		defer func() { panicked = recover() }()
-		m.next.ServeHTTP(recorder, r.WithContext(context.WithValue(ctx, leaseKey{}, lease)))
+	recorder := &recorder{header: w.Header().Clone()}
+	returned := false
+	end := func() error {
+		cancel(nil)
+		<-stopped
+		return m.settle(r.Context(), request, lease, m.answer(recorder, returned))
+	}
+	defer func() {
+		if !returned { // a panic, which goes on to whoever is outside
+			m.ended(end())
+		}
 	}()
-	cancel(nil)
-	<-stopped
-	err := m.settle(r.Context(), request, lease, recorder, panicked != nil)
-	switch {
-	case panicked != nil:
-		panic(panicked)
+	m.next.ServeHTTP(recorder, r.WithContext(context.WithValue(ctx, leaseKey{}, lease)))
+	returned = true
+	switch err := end(); {
 	case errors.Is(err, ErrLeaseLost):
 		return m.lost(w, r, request)
 	case err != nil:
-		m.Log.Error("record the answer to an idempotent request", "err", err)
+		m.ended(err)
 		return plainError(NotRecorded)
 	}
-	for name, values := range recorder.header {
-		w.Header()[name] = values
-	}
+	clear(w.Header())
+	maps.Copy(w.Header(), recorder.header)
 	m.write(w, Answer{Status: recorder.code(), Body: recorder.body})
 	return nil
+}
+
+func (m *middleware) ended(err error) {
+	if err != nil {
+		m.Log.Error("record the end of an idempotent request", "err", err)
+	}
 }
 
 // renewals is how many times a lease is renewed before it would end.
 const renewals = 3
 
-// renew keeps the lease until ctx ends; it ends the work when it is lost.
+// renew keeps the lease until ctx ends. It ends the work when the lease is
+// lost, or when it could not be renewed for so long that it may be lost before
+// the next attempt.
 func (m *middleware) renew(ctx context.Context, lease *Lease, cancel context.CancelCauseFunc) {
-	ticker := time.NewTicker(m.lease() / renewals)
+	interval := m.lease() / renewals
+	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
-	for {
+	for renewed := time.Now(); ; {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
 		}
-		err := m.Store.Renew(ctx, lease.ref, lease.owner, m.lease())
+		asked := time.Now()
+		within, done := context.WithTimeout(ctx, interval)
+		err := m.Store.Renew(within, lease.ref, lease.owner, m.lease())
+		done()
 		switch {
-		case errors.Is(err, ErrLeaseLost):
+		case ctx.Err() != nil:
+			return
+		case err == nil:
+			renewed = asked
+			continue
+		case !errors.Is(err, ErrLeaseLost):
+			m.Log.Warn("renew the claim on an idempotency key", "err", err)
+		}
+		if errors.Is(err, ErrLeaseLost) || time.Since(renewed) >= m.lease()-interval {
 			cancel(ErrLeaseLost)
 			return
-		case err != nil && ctx.Err() == nil:
-			m.Log.Warn("renew the claim on an idempotency key", "err", err)
 		}
 	}
 }
 
-// settle takes the key for good or frees it, as the policy says.
-func (m *middleware) settle(ctx context.Context, request Request, lease *Lease, rec *recorder, panicked bool) error {
+// settle takes the key for good or frees it, as the policy says. Without an
+// answer the handler has not returned.
+func (m *middleware) settle(ctx context.Context, request Request, lease *Lease, answer *Answer) error {
 	made, isMade := lease.Resource()
-	answer := Answer{
-		Status: rec.code(), ContentType: rec.header.Get("Content-Type"), Body: rec.body, Resource: made,
-		Header: m.keep(rec.header),
-	}
-	if panicked {
-		answer = Answer{Status: http.StatusInternalServerError, Resource: made}
-	}
 	taken := isMade && m.Policy.Takes == OnResource
-	if !panicked {
-		taken = taken || m.Policy.Takes == OnAnswer || m.Policy.Takes == OnSuccess && rec.code() < http.StatusBadRequest
+	if answer == nil {
+		answer = &Answer{Status: http.StatusInternalServerError}
+	} else {
+		taken = taken || m.Policy.Takes == OnAnswer ||
+			m.Policy.Takes == OnSuccess && answer.Status < http.StatusBadRequest
 	}
+	answer.Resource = made
 	return m.insist(ctx, func(ctx context.Context) error {
 		if taken {
-			return m.Store.Complete(ctx, request, lease.owner, answer)
+			return m.Store.Complete(ctx, request, lease.owner, *answer)
 		}
 		return m.Store.Release(ctx, lease.ref, lease.owner)
 	})
@@ -93,7 +112,7 @@ func (m *middleware) settle(ctx context.Context, request Request, lease *Lease, 
 // work has been done, and without its record it would be done again. An end
 // that was done although its answer was lost is found by its own repeat.
 func (m *middleware) insist(ctx context.Context, end func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(completeFor, m.lease()))
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(recordFor, m.lease()))
 	defer cancel()
 	for pause := pollFirst; ; pause = min(2*pause, pollMost) {
 		err := end(ctx)
@@ -116,60 +135,18 @@ func (m *middleware) insist(ctx context.Context, end func(context.Context) error
 func (m *middleware) lost(w http.ResponseWriter, r *http.Request, request Request) error {
 	record, found, err := m.Store.Find(r.Context(), request.Ref())
 	if err != nil {
-		m.Log.Error("read an idempotency key", "err", err)
+		m.ended(err)
 		return plainError(NotRecorded)
 	}
-	if !found || record.State != Done {
-		return request.Policy.refuse(StillRunning)
+	if !found {
+		return plainError(NotRecorded)
 	}
-	return m.repeat(w, r, request, &Claim{Judgement: Judgement{
-		Verdict: Repeated, AnswerExpired: request.Policy.Repeat == FirstAnswer && record.Answer == nil,
-	}, Record: record})
-}
-
-// keep picks the headers that are kept.
-func (m *middleware) keep(h http.Header) map[string]string {
-	var kept map[string]string
-	for _, name := range m.Policy.KeepHeaders {
-		if value := h.Get(name); value != "" {
-			if kept == nil {
-				kept = map[string]string{}
-			}
-			kept[name] = value
-		}
+	// The key may have been freed since and name something else. What has been
+	// recorded this moment has not expired.
+	switch j := Judge(&request, &record, record.CreatedAt); j.Verdict {
+	case Repeated, Busy:
+		return m.repeat(w, r, request, &Claim{Judgement: j, Record: record})
+	default:
+		return plainError(NotRecorded)
 	}
-	return kept
-}
-
-// recorder holds a handler's answer.
-type recorder struct {
-	header http.Header
-	status int
-	body   []byte
-}
-
-func (r *recorder) Header() http.Header { return r.header }
-
-func (r *recorder) WriteHeader(status int) {
-	if r.status == 0 && status >= http.StatusOK {
-		r.status = status
-	}
-}
-
-func (r *recorder) Write(b []byte) (int, error) {
-	if r.status == 0 {
-		r.status = http.StatusOK
-		if r.header.Get("Content-Type") == "" {
-			r.header.Set("Content-Type", http.DetectContentType(b))
-		}
-	}
-	r.body = append(r.body, b...)
-	return len(b), nil
-}
-
-func (r *recorder) code() int {
-	if r.status == 0 {
-		return http.StatusOK
-	}
-	return r.status
 }
