@@ -64,3 +64,14 @@ func BenchmarkBare(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkDecode reads a body of a few members by its schema.
+func BenchmarkDecode(b *testing.B) {
+	x := &exchange{body: &buffer{data: []byte(`{"name":"abc","kind":"red","count":3,"note":null,"steps":[{"event":"a"},{"event":"b"}],"extra":{"a":1,"b":"x"}}`)}}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := decode[thing](x); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -12,13 +12,13 @@ import (
 // it is false where that could do the work a second time, and only there.
 func TestWhatARepeatCouldDo(t *testing.T) {
 	var failure error
-	state := api.KeyFate("")
 	at := func(method string, e effect) route {
-		return route{method: method, path: "/test/" + method + statusText(int(e)), access: access{open: true}, effect: e,
-			handle: func(_ *service, x *exchange) (answer, error) {
-				x.keyState = state
+		return route{
+			method: method, path: "/test/" + method + statusText(int(e)), access: access{open: true}, effect: e,
+			handle: func(*service, *exchange) (answer, error) {
 				return answer{}, failure
-			}}
+			},
+		}
 	}
 	table := []route{
 		at("POST", mutates), at("PUT", mutates), at("PATCH", mutates), at("DELETE", mutates),
@@ -71,11 +71,41 @@ func TestWhatARepeatCouldDo(t *testing.T) {
 			}
 		}
 	}
-	for _, state = range []api.KeyFate{api.KeyFree, api.KeyTaken} {
-		failure = fault.New(api.CodeNotFound, "no")
-		r := b.do(t, request{path: "/test/POST" + statusText(int(keyed))})
-		if e := wantRefusal(t, r, api.CodeNotFound); e.Details["key"] != string(state) {
-			t.Errorf("key %v, want %s", e.Details["key"], state)
+}
+
+// TestWhatBecameOfTheKey: it is said where it is known, and a key that was
+// found free is not called so when work may have been done under it.
+func TestWhatBecameOfTheKey(t *testing.T) {
+	var failure error
+	state := api.KeyFate("")
+	b := setupWithin(t, patience, route{
+		method: "POST", path: "/test/keyed", access: access{open: true}, effect: keyed,
+		handle: func(_ *service, x *exchange) (answer, error) {
+			x.keyState = state
+			return answer{}, failure
+		},
+	})
+	refused, internal := fault.New(api.CodeNotFound, "no"), fault.New(api.CodeInternal, "failed")
+	unavailable := fault.New(api.CodeUnavailable, "busy")
+	for _, c := range []struct {
+		state   api.KeyFate
+		failure error
+		want    any
+	}{
+		{"", refused, nil},
+		{api.KeyFree, refused, "free"},
+		{api.KeyTaken, refused, "taken"},
+		{api.KeyTaken, internal, "taken"},
+		{api.KeyTaken, unavailable, "taken"},
+		{api.KeyFree, internal, nil},
+		{api.KeyFree, unavailable, nil},
+		{api.KeyFree, unavailable.With("applied", true), nil},
+		{api.KeyFree, unavailable.With("applied", false), "free"},
+	} {
+		state, failure = c.state, c.failure
+		e, ok := b.do(t, request{path: "/test/keyed"}).refusal()
+		if got := e.Details["key"]; !ok || got != c.want {
+			t.Errorf("%q, %v: key %v, want %v", c.state, c.failure, got, c.want)
 		}
 	}
 }

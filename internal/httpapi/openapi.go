@@ -59,8 +59,8 @@ func enumerate(schemas map[string]*huma.Schema) {
 	schemas["Rejection"].Properties["code"].Enum = rejections
 }
 
-// credentials says of each kind how it is called in the document, and what it
-// is.
+// credentialDocs says of each kind how it is called in the document, and what
+// it is.
 var credentialDocs = []struct {
 	kind      credential.Kind
 	name, doc string
@@ -139,7 +139,7 @@ func schemaOfValue(r huma.Registry, v any) *huma.Schema {
 		ref := r.Schema(reflect.TypeOf(one), true, "")
 		s.OneOf = append(s.OneOf, ref)
 		if kind := r.SchemaFromRef(ref.Ref).Properties["type"]; kind != nil && len(kind.Enum) == 1 {
-			kinds[kind.Enum[0].(string)] = ref.Ref //nolint:errcheck // an enum of strings
+			kinds[kind.Enum[0].(string)] = ref.Ref
 		}
 	}
 	if len(kinds) == len(list) {

@@ -71,7 +71,7 @@ func refusalDetails(x *exchange, f *fault.Error, spec api.Spec) map[string]any {
 			details["applied"] = false
 		}
 	}
-	if x.keyState != "" {
+	if x.keyState != "" && (x.keyState != api.KeyFree || !unknownOutcome(spec, details)) {
 		details["key"] = x.keyState
 	}
 	return details
@@ -80,10 +80,13 @@ func refusalDetails(x *exchange, f *fault.Error, spec api.Spec) map[string]any {
 // mayBeDone reports whether what the request asked for may have been done,
 // where a repeat could do it a second time.
 func mayBeDone(x *exchange, spec api.Spec, details map[string]any) bool {
-	if x.effect != mutates || !x.begun || details["applied"] == false {
-		return false
-	}
-	return spec.Code == api.CodeInternal || spec.Code == api.CodeUnavailable
+	return x.effect == mutates && x.begun && unknownOutcome(spec, details)
+}
+
+// unknownOutcome reports whether a refusal leaves open that work was done. A
+// key that was free may then be taken.
+func unknownOutcome(spec api.Spec, details map[string]any) bool {
+	return (spec.Code == api.CodeInternal || spec.Code == api.CodeUnavailable) && details["applied"] != false
 }
 
 // retryAfter is how long the caller is asked to wait, 0 if it is not.

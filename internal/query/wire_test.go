@@ -48,9 +48,9 @@ func TestDocumentedMembers(t *testing.T) {
 		{api.EventsAnswer{}, eventsAnswer{}},
 		{api.StoredEvent{}, eventItem{}},
 	} {
-		documented, real := members(reflect.TypeOf(pair[0])), members(reflect.TypeOf(pair[1]))
-		if !slices.Equal(documented, real) || len(real) == 0 {
-			t.Errorf("%T documents %v, but %T has %v", pair[0], documented, pair[1], real)
+		documented, used := members(reflect.TypeOf(pair[0])), members(reflect.TypeOf(pair[1]))
+		if !slices.Equal(documented, used) || len(used) == 0 {
+			t.Errorf("%T documents %v, but %T has %v", pair[0], documented, pair[1], used)
 		}
 	}
 }
