@@ -14,7 +14,11 @@ import (
 // listRoute lists the numbers after a cursor, up to 120, in pages.
 func listRoute() route {
 	return route{
-		"GET", "/test/numbers", access{open: true}, body{}, reads, operation{},
+		"GET", "/test/numbers",
+		access{open: true},
+		body{},
+		reads,
+		operation{},
 		func(_ *service, x *exchange) (answer, error) {
 			p, err := x.page()
 			if err != nil {

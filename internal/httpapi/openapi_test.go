@@ -187,8 +187,11 @@ func TestEnvelopeIsAsDocumented(t *testing.T) {
 	doc := newOpenAPI()
 	schema := schemaOfValue(doc.Components.Schemas, api.Error{})
 	for _, q := range []request{
-		{method: "GET", path: "/nothing"}, {method: "PUT", path: "/v1/track"}, {path: "/v1/track"},
-		{path: "/v1/track", secret: "server", body: "{"}, {path: queryPath, secret: "member", body: `{"type":"slow"}`},
+		{method: "GET", path: "/nothing"},
+		{method: "PUT", path: "/v1/track"},
+		{path: "/v1/track"},
+		{path: "/v1/track", secret: "server", body: "{"},
+		{path: queryPath, secret: "member", body: `{"type":"slow"}`},
 		{path: "/v1/track", secret: "server", body: strings.Repeat(" ", trackLimit+1)},
 	} {
 		r := b.do(t, q)
