@@ -30,6 +30,8 @@ type exchange struct {
 	// begun says that the handler was called, so that an error may come after
 	// a change.
 	begun bool
+	// key is the Idempotency-Key, on keyed routes.
+	key string
 	// keyState is what became of the Idempotency-Key, "free" or "taken"; empty
 	// as long as it is not known.
 	keyState api.KeyFate
@@ -137,6 +139,11 @@ func (s *service) call(x *exchange, rt route) (answer, error) {
 			return answer{}, err
 		}
 		if err := s.admit(x); err != nil {
+			return answer{}, err
+		}
+	}
+	if rt.body.key != nil {
+		if err := s.readKey(x, rt.body.key); err != nil {
 			return answer{}, err
 		}
 	}

@@ -51,6 +51,33 @@ func (x *exchange) page() (page, error) {
 	return p, nil
 }
 
+// text reads an optional parameter of the query string; empty if it is absent.
+// It refuses with validation_failed when there are two.
+func (x *exchange) text(name string) (string, error) {
+	query, err := url.ParseQuery(x.r.URL.RawQuery)
+	if err != nil {
+		return "", fault.Field("query", "the query string is malformed")
+	}
+	if len(query[name]) > 1 {
+		return "", fault.Field(name, "send %s once", name)
+	}
+	return query.Get(name), nil
+}
+
+// time reads an optional time of the query string; zero if it is absent. It
+// refuses with validation_failed.
+func (x *exchange) time(name string) (time.Time, error) {
+	text, err := x.text(name)
+	if err != nil || text == "" {
+		return time.Time{}, err
+	}
+	at, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return time.Time{}, fault.Field(name, "%s must be a time as in RFC 3339, like 2024-01-01T00:00:00Z", name)
+	}
+	return at, nil
+}
+
 // listAnswer is a 200 with a page of a list. next is the domain's cursor of
 // the page after it; empty if this is the last.
 func listAnswer[T any](items []T, next string) (answer, error) {

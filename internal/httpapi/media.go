@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/actionpulse/actionpulse/api"
+	"github.com/actionpulse/actionpulse/idempotency"
 	"github.com/actionpulse/actionpulse/internal/fault"
 )
 
@@ -16,10 +17,18 @@ type body struct {
 	// plain says that text/plain is taken for JSON: a beacon sends it, since
 	// it needs no preflight.
 	plain bool
+	// key is how a keyed route treats its Idempotency-Key; nil on others.
+	key *idempotency.Policy
 }
 
 func beacon(limit int) body   { return body{limit: limit, plain: true} }
 func jsonBody(limit int) body { return body{limit: limit} }
+
+// under is the body of a keyed route, whose key is treated as p says.
+func (b body) under(p *idempotency.Policy) body {
+	b.key = p
+	return b
+}
 
 // encoding is how a body is coded in transit.
 type encoding string

@@ -64,6 +64,7 @@ type reply struct {
 func replyOK(doc string, body any) []reply {
 	return []reply{{status: http.StatusOK, doc: doc, body: body}}
 }
+
 func replyCreated(doc string, body any) []reply {
 	return []reply{{status: http.StatusCreated, doc: doc, body: body}}
 }
@@ -100,6 +101,13 @@ func idParam(name, doc string) param {
 // textParam is an optional text in the query string.
 func textParam(name, doc string) param {
 	return param{in: "query", name: name, doc: doc, schema: huma.Schema{Type: huma.TypeString}}
+}
+
+// requiredText is a text that the query string must hold.
+func requiredText(name, doc string) param {
+	p := textParam(name, doc)
+	p.required = true
+	return p
 }
 
 // pageParams are those that [exchange.page] reads, after others.

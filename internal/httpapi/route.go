@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/actionpulse/actionpulse/internal/credential"
+	"github.com/actionpulse/actionpulse/internal/release"
 	"github.com/actionpulse/actionpulse/internal/telemetry"
 )
 
@@ -34,12 +35,17 @@ type route struct {
 	handle func(s *service, x *exchange) (answer, error)
 }
 
+// markersPath is where release markers are.
+const markersPath = "/api/v1/projects/{id}/release-markers"
+
 // routes is every route there is.
 func routes() []route {
 	ingest := access{kinds: []credential.Kind{credential.Browser, credential.Server, credential.Legacy}, keyInURL: true, cors: true}
 	noBrowser := access{kinds: []credential.Kind{credential.Server, credential.Legacy}, keyInURL: true}
 	member := access{kinds: []credential.Kind{credential.Access}, role: roleMember}
 	viewer := access{kinds: []credential.Kind{credential.Access}, role: roleViewer}
+	project := access{kinds: []credential.Kind{credential.Project}}
+	ci := access{kinds: []credential.Kind{credential.CI}}
 	open := access{open: true}
 	return []route{
 		{"POST", "/v1/track", ingest, beacon(trackLimit), takesIn, trackOperation, (*service).track},
@@ -47,6 +53,12 @@ func routes() []route {
 		{"POST", "/v1/alias", noBrowser, beacon(itemLimit), takesIn, aliasOperation, (*service).alias},
 		{"POST", "/api/v1/projects/{id}/query", member, jsonBody(queryLimit), reads, queryOperation, (*service).query},
 		{"GET", "/api/v1/projects/{id}/ingest/debug", viewer, body{}, reads, ingestDebugOperation, (*service).ingestDebug},
+		{"POST", markersPath + "/deploy", ci, jsonBody(markerLimit).under(release.KeyPolicy()), keyed, deployMarkerOperation, (*service).deployMarker},
+		{"POST", markersPath, member, jsonBody(markerLimit), mutates, createMarkerOperation, (*service).createMarker},
+		{"GET", markersPath, viewer, body{}, reads, listMarkersOperation, (*service).listMarkers},
+		{"GET", markersPath + "/{marker_id}", viewer, body{}, reads, getMarkerOperation, (*service).getMarker},
+		{"DELETE", markersPath + "/{marker_id}", member, body{}, mutates, deleteMarkerOperation, (*service).deleteMarker},
+		{"GET", "/v1/idempotency-keys", project, body{}, reads, findKeyOperation, (*service).findKey},
 		{"GET", "/healthz", open, body{}, reads, healthOperation, (*service).health},
 		{"GET", "/readyz", open, body{}, reads, readyOperation, (*service).ready},
 		{"GET", "/api/openapi.json", open, body{}, reads, openAPIOperation, (*service).openAPI},

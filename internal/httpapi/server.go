@@ -27,7 +27,9 @@ import (
 	"github.com/actionpulse/actionpulse/internal/intake"
 	"github.com/actionpulse/actionpulse/internal/query"
 	"github.com/actionpulse/actionpulse/internal/quota"
+	"github.com/actionpulse/actionpulse/internal/release"
 	"github.com/actionpulse/actionpulse/internal/telemetry"
+	"github.com/actionpulse/actionpulse/internal/work"
 )
 
 // Intake takes events in. A body is the decoded bytes of a request; it is not
@@ -64,6 +66,23 @@ type Querier interface {
 	Run(ctx context.Context, project query.Project, body []byte) (response any, err error)
 }
 
+// Markers makes and finds release markers, of projects that exist. The errors
+// are described where release.Service has these methods.
+type Markers interface {
+	Deploy(ctx context.Context, p release.DeployParams) (m release.Marker, replayed bool, err error)
+	Create(ctx context.Context, projectID string, c release.Content) (release.Marker, error)
+	List(ctx context.Context, p release.ListParams, cursor string) (markers []release.Marker, next string, err error)
+	Get(ctx context.Context, projectID, markerID string) (release.Marker, error)
+	Delete(ctx context.Context, projectID, markerID string) error
+	FindKey(ctx context.Context, projectID, key string) (release.Key, error)
+}
+
+// Work looks up keys of keyed work. It refuses with not_found and
+// validation_failed.
+type Work interface {
+	Find(ctx context.Context, projectID, key string) (work.Unit, error)
+}
+
 // Limiter admits requests. It refuses with rate_limited.
 type Limiter interface {
 	Admit(r quota.Request) error
@@ -76,6 +95,8 @@ type Params struct {
 	Authenticator Authenticator
 	Projects      Projects
 	Querier       Querier
+	Markers       Markers
+	Work          Work
 	Limiter       Limiter
 	// Ready returns nil, or why the process should get no requests now.
 	Ready func() error

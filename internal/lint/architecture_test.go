@@ -28,7 +28,7 @@ var base = []string{
 // they need and do not know who fulfils them.
 var domain = []string{
 	"internal/account", "internal/audit", "internal/auditlog", "internal/credential", "internal/dedup", "internal/identity",
-	"internal/intake", "internal/materializer", "internal/query", "internal/quota", "internal/release",
+	"internal/intake", "internal/materializer", "internal/query", "internal/quota", "internal/release", "internal/work",
 }
 
 // stores each own one engine.

@@ -61,8 +61,9 @@ type Content struct {
 	Commit string // at most 200 characters; empty for none
 	URL    string // http or https, at most 2,000 bytes; empty for none
 	Title  string // at most 500 characters; empty for none
-	// Metadata is a JSON object of at most 16 KiB; nil for none.
-	Metadata json.RawMessage
+	// Metadata is the members of a JSON object that has at most 16 KiB; nil for
+	// none.
+	Metadata map[string]json.RawMessage
 }
 
 // The longest of each.
@@ -99,7 +100,7 @@ func (c *Content) validate() error {
 	if c.URL != "" && !validURL(c.URL) {
 		return fault.Field("url", "url is an http or https URL of at most %d bytes", urlLimit)
 	}
-	if len(c.Metadata) > metadataLimit {
+	if text, err := json.Marshal(c.Metadata); err != nil || len(text) > metadataLimit {
 		return fault.Field("metadata", "metadata holds at most %d bytes", metadataLimit)
 	}
 	if year := c.TS.UTC().Year(); !c.TS.IsZero() && (year < 1970 || year > 9999) {

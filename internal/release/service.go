@@ -28,23 +28,23 @@ type Params struct {
 }
 
 // Service makes and finds markers.
-type Service struct {
-	params Params
-	policy idempotency.Policy
-}
+type Service struct{ params Params }
+
+// policy is how deploy markers treat their keys.
+var policy = idempotency.ReleaseMarker()
+
+// KeyPolicy says how deploy markers treat their keys.
+func KeyPolicy() *idempotency.Policy { return &policy }
 
 // NewService returns a Service.
 func NewService(p Params) *Service {
-	return &Service{params: p, policy: idempotency.ReleaseMarker()}
+	return &Service{params: p}
 }
-
-// Policy is how deploy markers treat their keys.
-func (s *Service) Policy() *idempotency.Policy { return &s.policy }
 
 // DeployParams is a request for a deploy marker.
 type DeployParams struct {
 	ProjectID string
-	// Key has the form that Policy demands.
+	// Key has the form that [KeyPolicy] demands.
 	Key string
 	// Body is the body, decoded in transit but not yet read as JSON.
 	Body []byte
@@ -59,7 +59,7 @@ type DeployParams struct {
 // applied false or "unknown"). Every error but the first and "unknown" leaves
 // the key free.
 func (s *Service) Deploy(ctx context.Context, p DeployParams) (m Marker, replayed bool, err error) {
-	r := idempotency.Request{Policy: &s.policy, Scope: p.ProjectID, Key: p.Key, Body: p.Body}
+	r := idempotency.Request{Policy: &policy, Scope: p.ProjectID, Key: p.Key, Body: p.Body}
 	result, fresh, err := s.params.Store.Judge(ctx, r)
 	if err != nil {
 		return Marker{}, false, s.refused(r, err)
@@ -67,7 +67,11 @@ func (s *Service) Deploy(ctx context.Context, p DeployParams) (m Marker, replaye
 	if !fresh {
 		return s.replay(ctx, r, result)
 	}
-	if m, err = s.draft(p.ProjectID, Deploy, p.Decode); err != nil {
+	content, err := p.Decode()
+	if err != nil {
+		return Marker{}, false, err
+	}
+	if m, err = s.draft(p.ProjectID, Deploy, content); err != nil {
 		return Marker{}, false, err
 	}
 	result, err = s.params.Store.Deploy(ctx, r, m)
@@ -102,10 +106,9 @@ func (s *Service) refused(r idempotency.Request, err error) error {
 	return fmt.Errorf("make a deploy marker: %w", err)
 }
 
-// Create makes a marker by hand. Faults: those of decode, validation_failed,
-// unavailable.
-func (s *Service) Create(ctx context.Context, projectID string, decode func() (Content, error)) (Marker, error) {
-	m, err := s.draft(projectID, Manual, decode)
+// Create makes a marker by hand. Faults: validation_failed, unavailable.
+func (s *Service) Create(ctx context.Context, projectID string, c Content) (Marker, error) {
+	m, err := s.draft(projectID, Manual, c)
 	if err != nil {
 		return Marker{}, err
 	}
@@ -116,11 +119,7 @@ func (s *Service) Create(ctx context.Context, projectID string, decode func() (C
 }
 
 // draft makes a marker that is not stored yet.
-func (s *Service) draft(projectID string, source Source, decode func() (Content, error)) (Marker, error) {
-	content, err := decode()
-	if err != nil {
-		return Marker{}, err
-	}
+func (s *Service) draft(projectID string, source Source, content Content) (m Marker, err error) {
 	if err := content.validate(); err != nil {
 		return Marker{}, err
 	}
@@ -128,7 +127,7 @@ func (s *Service) draft(projectID string, source Source, decode func() (Content,
 		return Marker{}, fault.Wrap(api.CodeUnavailable, err, "the server cannot write now").With("applied", false)
 	}
 	now := s.params.Clock().UTC().Truncate(time.Microsecond)
-	m := Marker{ProjectID: projectID, Content: content, Source: source, CreatedAt: now}
+	m = Marker{ProjectID: projectID, Content: content, Source: source, CreatedAt: now}
 	if m.TS.IsZero() {
 		m.TS = now
 	}
@@ -212,13 +211,17 @@ type Key struct {
 // FindKey returns what a key names, deleted or not. Fault: not_found when it
 // was never used.
 func (s *Service) FindKey(ctx context.Context, projectID, key string) (Key, error) {
-	ref := idempotency.Ref{Scope: projectID, Namespace: s.policy.Namespace, Key: key}
+	unused := fault.New(api.CodeNotFound, "this Idempotency-Key has never been used")
+	if !policy.Key.Allows(key) {
+		return Key{}, unused
+	}
+	ref := idempotency.Ref{Scope: projectID, Namespace: policy.Namespace, Key: key}
 	record, found, err := s.params.Store.FindKey(ctx, ref)
 	if err != nil {
 		return Key{}, fmt.Errorf("find a key: %w", err)
 	}
 	if !found {
-		return Key{}, fault.New(api.CodeNotFound, "this Idempotency-Key has never been used")
+		return Key{}, unused
 	}
 	m, found, err := s.params.Store.FindMarker(ctx, projectID, record.Resource.ID)
 	if err != nil {

@@ -48,10 +48,18 @@ func (s *Store) CreateMarker(ctx context.Context, m release.Marker) error {
 }
 
 func createMarker(ctx context.Context, q *sqldb.Queries, m release.Marker) error {
+	var metadata sql.NullString
+	if m.Metadata != nil {
+		text, err := json.Marshal(m.Metadata)
+		if err != nil {
+			return fmt.Errorf("encode the metadata of a release marker: %w", err)
+		}
+		metadata = sql.NullString{String: string(text), Valid: true}
+	}
 	err := q.CreateMarker(ctx, sqldb.CreateMarkerParams{
 		ID: m.ID, ProjectID: m.ProjectID, Version: m.Version, Environment: m.Environment, Ts: m.TS.UnixMicro(),
 		CommitID: nullString(m.Commit), Url: nullString(m.URL), Title: nullString(m.Title),
-		Metadata: nullString(string(m.Metadata)), Source: string(m.Source), CreatedAt: m.CreatedAt.UnixMicro(),
+		Metadata: metadata, Source: string(m.Source), CreatedAt: m.CreatedAt.UnixMicro(),
 	})
 	if err != nil {
 		return fmt.Errorf("create a release marker: %w", err)
@@ -68,7 +76,8 @@ func (s *Store) FindMarker(ctx context.Context, projectID, id string) (release.M
 	if err != nil {
 		return release.Marker{}, false, fmt.Errorf("read a release marker: %w", err)
 	}
-	return markerOf(&row), true, nil
+	m, err := markerOf(&row)
+	return m, err == nil, err
 }
 
 // ListMarkers implements release.Store.
@@ -96,7 +105,9 @@ func (s *Store) ListMarkers(ctx context.Context, p release.ListParams) ([]releas
 	}
 	markers := make([]release.Marker, len(rows))
 	for i := range rows {
-		markers[i] = markerOf(&rows[i])
+		if markers[i], err = markerOf(&rows[i]); err != nil {
+			return nil, err
+		}
 	}
 	return markers, nil
 }
@@ -123,7 +134,7 @@ func (s *Store) DeleteMarker(ctx context.Context, projectID, id string, at time.
 	return n > 0, err
 }
 
-func markerOf(row *sqldb.ReleaseMarker) release.Marker {
+func markerOf(row *sqldb.ReleaseMarker) (release.Marker, error) {
 	m := release.Marker{
 		ID: row.ID, ProjectID: row.ProjectID, Source: release.Source(row.Source),
 		CreatedAt: time.UnixMicro(row.CreatedAt).UTC(), DeletedAt: timeOf(row.DeletedAt),
@@ -133,7 +144,9 @@ func markerOf(row *sqldb.ReleaseMarker) release.Marker {
 		},
 	}
 	if row.Metadata.Valid {
-		m.Metadata = json.RawMessage(row.Metadata.String)
+		if err := json.Unmarshal([]byte(row.Metadata.String), &m.Metadata); err != nil {
+			return m, fmt.Errorf("read the metadata of release marker %s: %w", row.ID, err)
+		}
 	}
-	return m
+	return m, nil
 }
