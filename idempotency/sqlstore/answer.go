@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/actionpulse/actionpulse/idempotency"
@@ -15,11 +16,19 @@ type kept struct {
 	body                []byte // nil: none
 }
 
+var errText = errors.New("the resource or the content type of an answer is not UTF-8 or has a U+0000")
+
 // keptAnswer picks what the policy keeps: nothing, if a repeat gets the
 // resource as it is.
 func keptAnswer(p *idempotency.Policy, a *idempotency.Answer) (kept, error) {
+	if !isText(a.Resource.Kind) || !isText(a.Resource.ID) {
+		return kept{}, errText
+	}
 	if p.Repeat == idempotency.CurrentResource {
 		return kept{}, nil
+	}
+	if !isText(a.ContentType) {
+		return kept{}, errText
 	}
 	k := kept{
 		status:      sql.NullInt64{Int64: int64(a.Status), Valid: true},

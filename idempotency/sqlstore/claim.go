@@ -16,39 +16,48 @@ const claimAttempts = 10
 
 var errContended = errors.New("the idempotency key changes faster than it can be read")
 
+// claimant is who wants a key. Its token is the same when the transaction is
+// run again, so that it knows its own claim.
+type claimant struct {
+	request *idempotency.Request
+	token   [16]byte
+	lease   time.Duration
+}
+
 // claim is the first thing a transaction does. It makes the caller the owner
 // of the key, or judges the request by the record that is in the way, which it
 // reads in a statement of its own: the one that made it may have committed
 // since this transaction's first statement.
-func (s *Store) claim(ctx context.Context, tx *sql.Tx, r *idempotency.Request, lease time.Duration) (idempotency.Claim, error) {
-	if err := checkRef(r.Ref()); err != nil {
+func (s *Store) claim(ctx context.Context, tx *sql.Tx, c claimant) (idempotency.Claim, error) {
+	ref := c.request.Ref()
+	if err := checkRef(ref); err != nil {
 		return idempotency.Claim{}, err
 	}
-	token := newToken()
-	args, err := s.claimArgs(r, token, lease)
+	args, err := s.claimArgs(c)
 	if err != nil {
 		return idempotency.Claim{}, err
 	}
 	for range claimAttempts {
-		n, err := exec(ctx, tx, s.sql.insert, args...)
-		if err != nil {
-			return idempotency.Claim{}, fmt.Errorf("claim an idempotency key: %w", err)
+		claim, ok, err := s.own(ctx, tx, c, s.sql.insert, args)
+		if ok || err != nil {
+			return claim, err
 		}
-		if n == 1 {
-			return idempotency.Claim{Owner: idempotency.Owner{Token: token, Epoch: 1}}, nil
-		}
-		rec, now, found, err := s.find(ctx, tx, r.Ref())
+		rec, now, found, err := s.find(ctx, tx, ref)
 		if err != nil {
 			return idempotency.Claim{}, err
 		}
+		s.step("read")
 		if !found { // it was forgotten in between
 			continue
 		}
-		j := idempotency.Judge(r, &rec, now)
+		if rec.State == idempotency.Claimed && rec.Owner.Token == c.token { // its COMMIT was not confirmed
+			return idempotency.Claim{Owner: rec.Owner, Record: rec}, nil
+		}
+		j := idempotency.Judge(c.request, &rec, now)
 		if j.Verdict != idempotency.Fresh {
 			return idempotency.Claim{Judgement: j, Record: rec}, nil
 		}
-		claim, ok, err := s.takeOver(ctx, tx, &rec, args)
+		claim, ok, err = s.takeOver(ctx, tx, c, taken{rec: rec, now: now, args: args})
 		if ok || err != nil {
 			return claim, err
 		}
@@ -57,45 +66,79 @@ func (s *Store) claim(ctx context.Context, tx *sql.Tx, r *idempotency.Request, l
 }
 
 // claimArgs are the parameters of the statements that claim.
-func (s *Store) claimArgs(r *idempotency.Request, token [16]byte, lease time.Duration) ([]any, error) {
-	printed, err := r.Policy.Compare.Print(r).MarshalBinary()
+func (s *Store) claimArgs(c claimant) ([]any, error) {
+	p := c.request.Policy
+	printed, err := p.Compare.Print(c.request).MarshalBinary()
 	if err != nil {
 		return nil, fmt.Errorf("encode a fingerprint: %w", err)
 	}
 	tombstone := []byte{}
-	if r.Policy.Retention.Tombstone != nil {
-		if tombstone, err = r.Policy.Retention.Tombstone.Print(r).MarshalBinary(); err != nil {
+	if p.Retention.Tombstone != nil {
+		if tombstone, err = p.Retention.Tombstone.Print(c.request).MarshalBinary(); err != nil {
 			return nil, fmt.Errorf("encode a fingerprint: %w", err)
 		}
 	}
 	return []any{
-		s.now(), r.Scope, r.Policy.Namespace, r.Key, token[:], lease.Microseconds(), printed, tombstone,
-		span(r.Policy.Retention.Key),
+		s.now(), c.request.Scope, p.Namespace, c.request.Key, c.token[:], c.lease.Microseconds(), printed, tombstone,
+		span(p.Retention.Key),
 	}, nil
 }
 
+// taken is a record that is to be taken over, as it was read at a time, and the
+// parameters of the claim.
+type taken struct {
+	rec  idempotency.Record
+	now  time.Time
+	args []any
+}
+
 // takeOver claims a row that was read as abandoned, free or forgotten, if it
-// is still as it was read.
-func (s *Store) takeOver(
-	ctx context.Context, tx *sql.Tx, rec *idempotency.Record, args []any,
-) (idempotency.Claim, bool, error) {
+// is still as it was read. The token of the last owner tells it from a row of
+// the same key that was made since.
+func (s *Store) takeOver(ctx context.Context, tx *sql.Tx, c claimant, t taken) (idempotency.Claim, bool, error) {
 	anew, lease := 1, int64(0)
-	if rec.State == idempotency.Claimed {
-		lease = rec.Owner.ExpiresAt.UnixMicro()
-		if rec.KeyExpiresAt.IsZero() || rec.Owner.ExpiresAt.Before(rec.KeyExpiresAt) {
+	if t.rec.State == idempotency.Claimed {
+		lease = t.rec.Owner.ExpiresAt.UnixMicro()
+		if !past(t.rec.KeyExpiresAt, t.now) {
 			anew = 0
 		}
 	}
-	n, err := exec(ctx, tx, s.sql.takeOver, append(args, anew, rec.Owner.Epoch, string(rec.State), lease)...)
-	if err != nil {
-		return idempotency.Claim{}, false, fmt.Errorf("take an idempotency key over: %w", err)
-	}
-	token, _ := args[4].([]byte)
-	claim := idempotency.Claim{Owner: idempotency.Owner{Token: [16]byte(token), Epoch: rec.Owner.Epoch + 1}}
+	args := append(t.args[:len(t.args):len(t.args)],
+		anew, t.rec.Owner.Epoch, string(t.rec.State), lease, t.rec.Owner.Token[:])
+	claim, ok, err := s.own(ctx, tx, c, s.sql.takeOver, args)
 	if anew == 0 {
-		claim.Record = *rec
+		made := claim.Record.Resource // also what was made since the row was read
+		claim.Record = t.rec
+		claim.Record.Resource = made
 	}
-	return claim, n == 1, nil
+	return claim, ok, err
+}
+
+// own runs a statement that claims a row, and says whether it did. The engine
+// may have worked out the lease before it waited for a transaction that was in
+// its way: what is left of it must be worth having.
+func (s *Store) own(ctx context.Context, tx *sql.Tx, c claimant, text string, args []any) (idempotency.Claim, bool, error) {
+	claim := idempotency.Claim{Owner: idempotency.Owner{Token: c.token}}
+	o := &claim.Owner
+	made := &claim.Record.Resource
+	var expires, now int64
+	err := tx.QueryRowContext(ctx, text, args...).Scan(&o.Epoch, &expires, &made.Kind, &made.ID, &now)
+	if errors.Is(err, sql.ErrNoRows) {
+		return idempotency.Claim{}, false, nil
+	}
+	if err != nil {
+		return idempotency.Claim{}, false, fmt.Errorf("claim an idempotency key: %w", err)
+	}
+	if lease := c.lease.Microseconds(); lease > 0 && expires-now < lease/2 {
+		ref := c.request.Ref()
+		err := tx.QueryRowContext(ctx, s.sql.renew+" RETURNING lease_expires_at",
+			s.now(), ref.Scope, ref.Namespace, ref.Key, o.Token[:], o.Epoch, lease).Scan(&expires)
+		if err != nil {
+			return idempotency.Claim{}, false, fmt.Errorf("claim an idempotency key: %w", err)
+		}
+	}
+	o.ExpiresAt = time.UnixMicro(expires).UTC()
+	return claim, true, nil
 }
 
 func exec(ctx context.Context, tx *sql.Tx, text string, args ...any) (int64, error) {

@@ -10,7 +10,9 @@ import (
 )
 
 // Work does a unit of work in a transaction. An error, or an answer that does
-// not take the key under the request's policy, undoes everything it has done.
+// not take the key under the request's policy, undoes everything it has done. It
+// must leave beginning and ending tx to its caller, and must not go on after
+// the database has refused a statement.
 type Work func(tx *sql.Tx) (idempotency.Answer, error)
 
 // Do does a unit of work once. The claim on the key is the first row written
@@ -22,9 +24,12 @@ type Work func(tx *sql.Tx) (idempotency.Answer, error)
 // If Do returns an error, or an answer that leaves the key free, everything it
 // did is undone by a savepoint: tx can be committed or rolled back, and the
 // key is free. The errors are those of work, an [*idempotency.Error]
-// (Mismatch, StillRunning), and those of the database.
+// (Mismatch, StillRunning), [ErrRef], and those of the database.
 //
-// The context must live as long as tx.
+// The context must live as long as tx: one that ends in the midst of a
+// statement can end the transaction, and then COMMIT fails. A transaction that
+// does several units of work should take their keys in order of scope,
+// namespace and key, or two of them can deadlock.
 func (s *Store) Do(ctx context.Context, tx *sql.Tx, r idempotency.Request, work Work) (result idempotency.Result, err error) {
 	if _, err := tx.ExecContext(ctx, "SAVEPOINT idempotency"); err != nil {
 		return idempotency.Result{}, fmt.Errorf("begin a unit of work: %w", err)
@@ -37,7 +42,7 @@ func (s *Store) Do(ctx context.Context, tx *sql.Tx, r idempotency.Request, work 
 		// Also when work has panicked: whoever recovers may commit tx.
 		err = errors.Join(err, undo(context.WithoutCancel(ctx), tx))
 	}()
-	claim, err := s.claim(ctx, tx, &r, 0)
+	claim, err := s.claim(ctx, tx, claimant{request: &r, token: newToken()})
 	if err != nil {
 		return idempotency.Result{}, err
 	}
@@ -76,7 +81,7 @@ func (s *Store) Do(ctx context.Context, tx *sql.Tx, r idempotency.Request, work 
 func undo(ctx context.Context, tx *sql.Tx) error {
 	for _, text := range []string{"ROLLBACK TO SAVEPOINT idempotency", "RELEASE SAVEPOINT idempotency"} {
 		if _, err := tx.ExecContext(ctx, text); err != nil {
-			return ignoreDone(err)
+			return ignore(err, sql.ErrTxDone)
 		}
 	}
 	return nil

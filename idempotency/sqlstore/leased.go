@@ -9,17 +9,25 @@ import (
 	"github.com/actionpulse/actionpulse/idempotency"
 )
 
-// Claim implements [idempotency.Store].
+// Claim implements [idempotency.Store]. If its COMMIT is not confirmed, it
+// asks again and knows its own claim; a claim of which nobody hears ends with
+// its lease.
 func (s *Store) Claim(ctx context.Context, r idempotency.Request, lease time.Duration) (claim idempotency.Claim, err error) {
-	err = s.options.Write(ctx, func(tx *sql.Tx) (err error) {
-		claim, err = s.claim(ctx, tx, &r, lease)
-		return err
-	})
-	if err != nil {
-		return idempotency.Claim{}, err
+	c := claimant{request: &r, token: newToken(), lease: lease}
+	for range runAttempts {
+		err = s.options.Write(ctx, func(tx *sql.Tx) (err error) {
+			claim, err = s.claim(ctx, tx, c)
+			return err
+		})
+		if err == nil {
+			s.step("leased")
+			return claim, nil
+		}
+		if !s.options.Unknown(err) || ctx.Err() != nil {
+			break
+		}
 	}
-	s.step("leased")
-	return claim, nil
+	return idempotency.Claim{}, err
 }
 
 // Renew implements [idempotency.Store].
@@ -32,7 +40,7 @@ func (s *Store) Renew(ctx context.Context, ref idempotency.Ref, o idempotency.Ow
 // Made implements [idempotency.Store].
 func (s *Store) Made(ctx context.Context, ref idempotency.Ref, o idempotency.Owner, made idempotency.Resource) error {
 	return s.asOwner(ctx, func(tx *sql.Tx) (int64, error) {
-		return exec(ctx, tx, s.sql.made, s.now(), ref.Scope, ref.Namespace, ref.Key, o.Token[:], o.Epoch, made.Kind, made.ID)
+		return exec(ctx, tx, s.sql.made, ref.Scope, ref.Namespace, ref.Key, o.Token[:], o.Epoch, made.Kind, made.ID)
 	})
 }
 

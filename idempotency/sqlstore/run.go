@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 
 	"github.com/actionpulse/actionpulse/idempotency"
 )
@@ -23,71 +22,65 @@ const runAttempts = 3
 // which Options.Unknown holds, and the same request may be sent again at any
 // time.
 func (s *Store) Run(ctx context.Context, r idempotency.Request, work Work) (idempotency.Result, error) {
-	tokens := map[[16]byte]idempotency.Result{}
+	one := run{Store: s, request: r, work: work, mine: map[[16]byte]idempotency.Result{}}
 	for attempt := 1; ; attempt++ {
-		var result idempotency.Result
-		err := s.options.Write(ctx, func(tx *sql.Tx) (err error) {
-			result, err = s.Do(ctx, tx, r, work)
-			if err == nil && !result.Replayed {
-				tokens[result.Record.Owner.Token] = result
-			}
-			return err
-		})
+		result, err := one.attempt(ctx)
 		if err == nil {
-			if mine, ok := tokens[result.Record.Owner.Token]; ok && result.Replayed {
-				return mine, nil
-			}
 			return result, nil
 		}
-		if !s.options.Unknown(err) || attempt == runAttempts || ctx.Err() != nil {
-			return idempotency.Result{}, err
+		if one.unknown == nil || attempt == runAttempts || ctx.Err() != nil {
+			return idempotency.Result{}, one.explain(err)
 		}
 	}
 }
 
-// unknownError says that a COMMIT was not confirmed.
-type unknownError struct{ cause error }
+// run is one call of Run.
+type run struct {
+	*Store
 
-func (e *unknownError) Error() string {
-	return "the database did not confirm the change: " + e.cause.Error()
+	request idempotency.Request
+	work    Work
+	// mine holds what has been done and may have been committed, by token.
+	mine map[[16]byte]idempotency.Result
+	// unknown is the error of a COMMIT of which nobody knows whether it landed.
+	unknown error
 }
 
-func (e *unknownError) Unwrap() error { return e.cause }
-
-func isUnknown(err error) bool {
-	_, ok := errors.AsType[*unknownError](err)
-	return ok
-}
-
-// writer returns the default for Options.Write.
-func writer(db *sql.DB) func(context.Context, func(*sql.Tx) error) error {
-	return func(ctx context.Context, fn func(*sql.Tx) error) (err error) {
-		tx, err := db.BeginTx(ctx, nil)
-		if err != nil {
-			return fmt.Errorf("begin a transaction: %w", err)
+// attempt does the work in one transaction, or finds that it was done.
+func (o *run) attempt(ctx context.Context) (result idempotency.Result, err error) {
+	err = o.options.Write(ctx, func(tx *sql.Tx) (err error) {
+		result, err = o.Do(ctx, tx, o.request, func(tx *sql.Tx) (idempotency.Answer, error) {
+			o.unknown = nil // the claim was free: what came before has not landed
+			return o.work(tx)
+		})
+		if err == nil && !result.Replayed {
+			o.mine[result.Record.Owner.Token] = result
 		}
-		done := false
-		defer func() {
-			if !done {
-				err = errors.Join(err, ignoreDone(tx.Rollback()))
-			}
-		}()
-		if err := fn(tx); err != nil {
-			return err
+		return err
+	})
+	if err != nil {
+		switch _, judged := errors.AsType[*idempotency.Error](err); {
+		case judged: // the key names another's work, or another works on it
+			o.unknown = nil
+		case o.options.Unknown(err):
+			o.unknown = err
 		}
-		done = true
-		if err := tx.Commit(); err != nil {
-			return &unknownError{cause: err}
-		}
-		return nil
+		return idempotency.Result{}, err
 	}
+	if first, ok := o.mine[result.Record.Owner.Token]; ok {
+		return first, nil
+	}
+	return result, nil
 }
 
-// ignoreDone drops the error that says that the context has ended the
-// transaction already.
-func ignoreDone(err error) error {
-	if errors.Is(err, sql.ErrTxDone) {
-		return nil
+// explain returns the error of the last attempt, and with it that of a COMMIT
+// whose outcome it has left open.
+func (o *run) explain(err error) error {
+	if o.unknown == nil || o.options.Unknown(err) {
+		return err
 	}
-	return err
+	if joined := errors.Join(o.unknown, err); o.options.Unknown(joined) {
+		return joined
+	}
+	return o.unknown
 }

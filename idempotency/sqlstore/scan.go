@@ -30,7 +30,8 @@ type row struct {
 	repeats, conflicts            int64
 }
 
-// find reads a key's record and the time of reading.
+// find reads a key's record and the time of reading. An answer that has expired
+// by then is left out.
 func (s *Store) find(
 	ctx context.Context, from rower, ref idempotency.Ref,
 ) (rec idempotency.Record, now time.Time, found bool, err error) {
@@ -45,7 +46,11 @@ func (s *Store) find(
 		return rec, now, false, fmt.Errorf("read an idempotency key: %w", err)
 	}
 	rec, err = r.record(ref)
-	return rec, time.UnixMicro(r.now).UTC(), err == nil, err
+	now = time.UnixMicro(r.now).UTC()
+	if past(rec.AnswerExpiresAt, now) {
+		rec.Answer = nil // as if it had been swept
+	}
+	return rec, now, err == nil, err
 }
 
 func (r *row) record(ref idempotency.Ref) (idempotency.Record, error) {
@@ -74,6 +79,9 @@ func (r *row) record(ref idempotency.Ref) (idempotency.Record, error) {
 	}
 	return rec, nil
 }
+
+// past says whether t is a time and has come.
+func past(t, now time.Time) bool { return !t.IsZero() && !now.Before(t) }
 
 func timeOf(n sql.NullInt64) time.Time {
 	if !n.Valid {

@@ -14,11 +14,15 @@ const (
 )
 
 const (
+	// What whoever claims a row hears of it.
+	claimed = `
+RETURNING epoch, lease_expires_at, resource_kind, resource_id, {now}`
+
 	insertText = `INSERT INTO idempotency_keys (
   scope, namespace, idempotency_key, state, owner, epoch, lease_expires_at, print, tombstone, created_at, key_expires_at
 ) VALUES (
   $2, $3, $4, 'claimed', $5, 1, {now} + CAST($6 AS bigint), $7, $8, {now}, {now} + CAST($9 AS bigint)
-) ON CONFLICT (scope, namespace, idempotency_key) DO NOTHING`
+) ON CONFLICT (scope, namespace, idempotency_key) DO NOTHING` + claimed
 
 	findText = `SELECT state, owner, epoch, lease_expires_at, print, tombstone, status, content_type, header, body,
   resource_kind, resource_id, created_at, answer_expires_at, key_expires_at, repeats, conflicts, {now}
@@ -37,20 +41,21 @@ FROM idempotency_keys WHERE scope = $2 AND namespace = $3 AND idempotency_key = 
   repeats = CASE WHEN $10 = 1 THEN 0 ELSE repeats END,
   conflicts = CASE WHEN $10 = 1 THEN 0 ELSE conflicts END
 WHERE scope = $2 AND namespace = $3 AND idempotency_key = $4
-  AND epoch = $11 AND state = $12 AND COALESCE(lease_expires_at, 0) = $13`
+  AND epoch = $11 AND state = $12 AND COALESCE(lease_expires_at, 0) = $13 AND owner = $14` + claimed
 
 	owned = ` WHERE scope = $2 AND namespace = $3 AND idempotency_key = $4
   AND owner = $5 AND epoch = $6 AND state = 'claimed'`
 
 	completeText = `UPDATE idempotency_keys SET
   state = 'done', lease_expires_at = NULL, status = $7, content_type = $8, header = $9, body = $10,
-  resource_kind = $11, resource_id = $12,
+  resource_kind = CASE WHEN $11 = '' THEN resource_kind ELSE $11 END,
+  resource_id = CASE WHEN $11 = '' THEN resource_id ELSE $12 END,
   answer_expires_at = {now} + CAST($13 AS bigint), key_expires_at = {now} + CAST($14 AS bigint)` + owned
 
 	renewText = `UPDATE idempotency_keys SET lease_expires_at = {now} + CAST($7 AS bigint)` + owned
 
-	madeText = `UPDATE idempotency_keys SET resource_kind = $7, resource_id = $8,
-  lease_expires_at = CASE WHEN lease_expires_at > {now} THEN lease_expires_at ELSE {now} END` + owned
+	madeText = `UPDATE idempotency_keys SET resource_kind = $6, resource_id = $7
+WHERE scope = $1 AND namespace = $2 AND idempotency_key = $3 AND owner = $4 AND epoch = $5 AND state = 'claimed'`
 
 	releaseText = `UPDATE idempotency_keys SET state = 'free', lease_expires_at = NULL, print = $7, tombstone = $7,
   resource_kind = '', resource_id = '', key_expires_at = {now}` + owned
@@ -58,20 +63,25 @@ WHERE scope = $2 AND namespace = $3 AND idempotency_key = $4
 	countText = `UPDATE idempotency_keys SET repeats = repeats + $4, conflicts = conflicts + $5
 WHERE scope = $1 AND namespace = $2 AND idempotency_key = $3`
 
-	stripText = `UPDATE idempotency_keys SET body = NULL, header = NULL
-WHERE (scope, namespace, idempotency_key) IN (
+	// The limit of a sweep is a subquery of its own: PostgreSQL works it out
+	// once and can look it up in an index. So is the choice of rows, which a
+	// join could otherwise run, and lock, again and again.
+	stripText = `WITH picked AS MATERIALIZED (
   SELECT scope, namespace, idempotency_key FROM idempotency_keys
-  WHERE body IS NOT NULL AND answer_expires_at <= {now} - CAST($2 AS bigint)
+  WHERE body IS NOT NULL AND answer_expires_at <= (SELECT {now} - CAST($2 AS bigint))
   ORDER BY answer_expires_at LIMIT $3 {skip}
-)`
+)
+UPDATE idempotency_keys SET body = NULL, header = NULL
+WHERE (scope, namespace, idempotency_key) IN (SELECT scope, namespace, idempotency_key FROM picked)`
 
-	forgetText = `DELETE FROM idempotency_keys
-WHERE (scope, namespace, idempotency_key) IN (
+	forgetText = `WITH picked AS MATERIALIZED (
   SELECT scope, namespace, idempotency_key FROM idempotency_keys
-  WHERE key_expires_at <= {now} - CAST($2 AS bigint)
-    AND (lease_expires_at IS NULL OR lease_expires_at <= {now} - CAST($2 AS bigint))
+  WHERE key_expires_at <= (SELECT {now} - CAST($2 AS bigint))
+    AND (lease_expires_at IS NULL OR lease_expires_at <= (SELECT {now} - CAST($2 AS bigint)))
   ORDER BY key_expires_at LIMIT $3 {skip}
-)`
+)
+DELETE FROM idempotency_keys
+WHERE (scope, namespace, idempotency_key) IN (SELECT scope, namespace, idempotency_key FROM picked)`
 )
 
 func newStatements(d Dialect) statements {

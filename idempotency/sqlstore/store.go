@@ -25,7 +25,10 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/actionpulse/actionpulse/idempotency"
 )
@@ -50,8 +53,9 @@ type Options struct {
 	DB      *sql.DB
 	Dialect Dialect
 	// Write runs a function in a transaction and commits it; nil is a plain
-	// transaction of DB. It may run the function several times, each time
-	// after a rollback.
+	// transaction of DB, run again when PostgreSQL has ended it for the sake of
+	// another (SQLSTATE 40001, 40P01). It may run the function several times,
+	// each time after a rollback.
 	Write func(ctx context.Context, fn func(*sql.Tx) error) error
 	// Unknown says whether an error of Write leaves open whether the
 	// transaction was committed; nil knows the errors of the default Write.
@@ -102,9 +106,9 @@ func (s *Store) now() sql.NullInt64 {
 	return sql.NullInt64{Int64: s.options.Clock().UnixMicro(), Valid: true}
 }
 
-// ErrLimit is returned when a scope, namespace or key is empty or longer than
-// the table allows.
-var ErrLimit = errors.New("the scope or key of an idempotent request is empty or too long")
+// ErrRef is returned for a scope, namespace or key that the table cannot hold:
+// it is empty or too long, is not UTF-8, or has a U+0000.
+var ErrRef = errors.New("the scope or key of an idempotent request is empty, too long, or not text")
 
 // The longest of each, in bytes.
 const (
@@ -118,12 +122,15 @@ func checkRef(r idempotency.Ref) error {
 		text  string
 		limit int
 	}{{r.Scope, scopeLimit}, {r.Namespace, namespaceLimit}, {r.Key, keyLimit}} {
-		if one.text == "" || len(one.text) > one.limit {
-			return ErrLimit
+		if one.text == "" || len(one.text) > one.limit || !isText(one.text) {
+			return ErrRef
 		}
 	}
 	return nil
 }
+
+// isText says whether both engines keep a text as it is.
+func isText(text string) bool { return utf8.ValidString(text) && !strings.ContainsRune(text, 0) }
 
 // newToken makes the token of an owner.
 func newToken() (token [16]byte) {
@@ -131,13 +138,18 @@ func newToken() (token [16]byte) {
 	return token
 }
 
-// Find implements [idempotency.Store].
+// Find implements [idempotency.Store]. The record has an answer only as long
+// as that is kept by the clock. A key that the table cannot hold was never used.
 func (s *Store) Find(ctx context.Context, ref idempotency.Ref) (idempotency.Record, bool, error) {
+	if checkRef(ref) != nil {
+		return idempotency.Record{}, false, nil
+	}
 	rec, now, found, err := s.find(ctx, s.options.DB, ref)
 	if err != nil || !found || rec.State == idempotency.Free {
 		return idempotency.Record{}, false, err
 	}
-	if !rec.KeyExpiresAt.IsZero() && !now.Before(rec.KeyExpiresAt) {
+	held := rec.State == idempotency.Claimed && !past(rec.Owner.ExpiresAt, now)
+	if !held && past(rec.KeyExpiresAt, now) {
 		return idempotency.Record{}, false, nil
 	}
 	return rec, true, nil
@@ -145,8 +157,8 @@ func (s *Store) Find(ctx context.Context, ref idempotency.Ref) (idempotency.Reco
 
 // Judge says what a request's key means, reading outside of any transaction.
 // Repeats and conflicts are final. Fresh only means that it is worth trying:
-// whether the key is free, Do decides. The error is an *idempotency.Error or
-// says that the database failed.
+// whether the key is free, Do decides. The error is an *idempotency.Error,
+// [ErrRef], or says that the database failed.
 func (s *Store) Judge(ctx context.Context, r idempotency.Request) (result idempotency.Result, fresh bool, err error) {
 	if err := checkRef(r.Ref()); err != nil {
 		return idempotency.Result{}, false, err
@@ -167,8 +179,10 @@ func (s *Store) Judge(ctx context.Context, r idempotency.Request) (result idempo
 }
 
 // AddCounts adds to the counters of keys; it is what an [idempotency.Tally]
-// needs.
+// needs. Rows are locked in order of key, so that two such calls do not
+// deadlock. Counts of keys that are not there are dropped.
 func (s *Store) AddCounts(ctx context.Context, counts []idempotency.Count) error {
+	counts = slices.Clone(counts)
 	sortCounts(counts)
 	return s.options.Write(ctx, func(tx *sql.Tx) error {
 		for _, c := range counts {
