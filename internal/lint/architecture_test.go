@@ -77,6 +77,7 @@ var rules = []rule{
 var owned = map[string][]string{
 	"github.com/duckdb":                {"internal/eventstore"},
 	"github.com/cockroachdb/pebble/v2": {"internal/intakestore"},
+	"github.com/danielgtaylor/huma/v2": {"internal/httpapi"},
 	"database/sql":                     {"idempotency/sqlstore", "internal/storage"},
 	"github.com/jackc/pgx/v5":          {"internal/storage"},
 	"modernc.org":                      {"internal/storage"},

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"net/http"
 	"time"
 
 	"github.com/actionpulse/actionpulse/idempotency"
@@ -35,7 +34,7 @@ func (s *Store) Deploy(ctx context.Context, r idempotency.Request, m release.Mar
 		}
 		crash.Point("marker.created")
 		return idempotency.Answer{
-			Status: http.StatusCreated, Resource: idempotency.Resource{Kind: release.Kind, ID: m.ID},
+			Status: 201, Resource: idempotency.Resource{Kind: release.Kind, ID: m.ID},
 		}, nil
 	})
 	crash.Point("marker.committed")
