@@ -26,6 +26,7 @@ type row struct {
 	leaseExpiresAt, status        sql.NullInt64
 	answerExpiresAt, keyExpiresAt sql.NullInt64
 	contentType, header           sql.NullString
+	hasBody                       bool // drivers return empty bytes as nil
 	resourceKind, resourceID      string
 	repeats, conflicts            int64
 }
@@ -37,7 +38,7 @@ func (s *Store) find(
 ) (rec idempotency.Record, now time.Time, found bool, err error) {
 	var r row
 	err = from.QueryRowContext(ctx, s.sql.find, s.now(), ref.Scope, ref.Namespace, ref.Key).Scan(
-		&r.state, &r.owner, &r.epoch, &r.leaseExpiresAt, &r.print, &r.tombstone, &r.status, &r.contentType, &r.header, &r.body,
+		&r.state, &r.owner, &r.epoch, &r.leaseExpiresAt, &r.print, &r.tombstone, &r.status, &r.contentType, &r.header, &r.body, &r.hasBody,
 		&r.resourceKind, &r.resourceID, &r.createdAt, &r.answerExpiresAt, &r.keyExpiresAt, &r.repeats, &r.conflicts, &r.now)
 	if errors.Is(err, sql.ErrNoRows) {
 		return rec, now, false, nil
@@ -66,11 +67,11 @@ func (r *row) record(ref idempotency.Ref) (idempotency.Record, error) {
 	if err := errors.Join(rec.Print.UnmarshalBinary(r.print), rec.Tombstone.UnmarshalBinary(r.tombstone)); err != nil {
 		return rec, fmt.Errorf("read an idempotency key: %w", err)
 	}
-	if !r.status.Valid || r.body == nil {
+	if !r.status.Valid || !r.hasBody {
 		return rec, nil
 	}
 	rec.Answer = &idempotency.Answer{
-		Status: int(r.status.Int64), ContentType: r.contentType.String, Body: r.body, Resource: rec.Resource,
+		Status: int(r.status.Int64), ContentType: r.contentType.String, Body: append([]byte{}, r.body...), Resource: rec.Resource,
 	}
 	if r.header.Valid {
 		if err := json.Unmarshal([]byte(r.header.String), &rec.Answer.Header); err != nil {

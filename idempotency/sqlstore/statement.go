@@ -24,7 +24,7 @@ RETURNING epoch, lease_expires_at, resource_kind, resource_id, {now}`
   $2, $3, $4, 'claimed', $5, 1, {now} + CAST($6 AS bigint), $7, $8, {now}, {now} + CAST($9 AS bigint)
 ) ON CONFLICT (scope, namespace, idempotency_key) DO NOTHING` + claimed
 
-	findText = `SELECT state, owner, epoch, lease_expires_at, print, tombstone, status, content_type, header, body,
+	findText = `SELECT state, owner, epoch, lease_expires_at, print, tombstone, status, content_type, header, body, body IS NOT NULL,
   resource_kind, resource_id, created_at, answer_expires_at, key_expires_at, repeats, conflicts, {now}
 FROM idempotency_keys WHERE scope = $2 AND namespace = $3 AND idempotency_key = $4`
 

@@ -1,0 +1,5 @@
+package sqlstore_test
+
+const childEnv = "X"
+
+func child() int { return 0 }
