@@ -117,9 +117,10 @@ func (fakeAuthenticator) Authenticate(_ context.Context, secret string) (credent
 	return credential.Credential{}, fault.New(api.CodeUnauthenticated, "the credential is not known")
 }
 
-type fakeProjects struct{}
+// fakeProjects finds one project and has no other method.
+type fakeProjects struct{ Projects }
 
-func (fakeProjects) FindProject(_ context.Context, organizationID, id string) (account.Project, error) {
+func (fakeProjects) Get(_ context.Context, organizationID, id string) (account.Project, error) {
 	if organizationID != organization || id != projectID {
 		return account.Project{}, fault.New(api.CodeNotFound, "there is no such project")
 	}

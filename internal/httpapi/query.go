@@ -6,7 +6,6 @@ import (
 	"net/http"
 
 	"github.com/actionpulse/actionpulse/api"
-	"github.com/actionpulse/actionpulse/internal/account"
 )
 
 var queryOperation = operation{
@@ -34,11 +33,6 @@ func (s *service) query(x *exchange) (answer, error) {
 		return answer{}, err
 	}
 	return jsonAnswer(http.StatusOK, response)
-}
-
-// project finds the project in the path, in the caller's organization.
-func (s *service) project(x *exchange) (account.Project, error) {
-	return s.Projects.FindProject(x.r.Context(), x.caller.OrganizationID, x.r.PathValue("id"))
 }
 
 // jsonAnswer is an answer with v as its body.

@@ -39,14 +39,16 @@ type route struct {
 const markersPath = "/api/v1/projects/{id}/release-markers"
 
 // routes is every route there is.
-func routes() []route {
+func routes() []route { return slices.Concat(projectRoutes(), accountRoutes(), serverRoutes()) }
+
+// projectRoutes are those of what is sent to a project and asked of it.
+func projectRoutes() []route {
 	ingest := access{kinds: []credential.Kind{credential.Browser, credential.Server, credential.Legacy}, keyInURL: true, cors: true}
 	noBrowser := access{kinds: []credential.Kind{credential.Server, credential.Legacy}, keyInURL: true}
 	member := access{kinds: []credential.Kind{credential.Access}, role: roleMember}
 	viewer := access{kinds: []credential.Kind{credential.Access}, role: roleViewer}
 	project := access{kinds: []credential.Kind{credential.Project}}
 	ci := access{kinds: []credential.Kind{credential.CI}}
-	open := access{open: true}
 	return []route{
 		{"POST", "/v1/track", ingest, beacon(trackLimit), takesIn, trackOperation, (*service).track},
 		{"POST", "/v1/identify", ingest, beacon(itemLimit), takesIn, identifyOperation, (*service).identify},
@@ -59,6 +61,13 @@ func routes() []route {
 		{"GET", markersPath + "/{marker_id}", viewer, body{}, reads, getMarkerOperation, (*service).getMarker},
 		{"DELETE", markersPath + "/{marker_id}", member, body{}, mutates, deleteMarkerOperation, (*service).deleteMarker},
 		{"GET", "/v1/idempotency-keys", project, body{}, reads, findKeyOperation, (*service).findKey},
+	}
+}
+
+// serverRoutes are those of the server itself, which anybody may call.
+func serverRoutes() []route {
+	open := access{open: true}
+	return []route{
 		{"GET", "/healthz", open, body{}, reads, healthOperation, (*service).health},
 		{"GET", "/readyz", open, body{}, reads, readyOperation, (*service).ready},
 		{"GET", "/api/openapi.json", open, body{}, reads, openAPIOperation, (*service).openAPI},

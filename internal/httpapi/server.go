@@ -7,8 +7,8 @@
 //   - every answer has an X-Request-Id, every error the one envelope;
 //   - refusals are decided in this order: credential, rate, size and type of
 //     the body, JSON, validation, look-ups;
-//   - a body is in memory only once it is known whose it is, and never more of
-//     it than the route's limit;
+//   - a body is in memory only once it is known whose it is, or its route is
+//     open and its limit small, and never more of it than the route's limit;
 //   - a body's buffer is given away only after the handler has returned.
 package httpapi
 
@@ -22,7 +22,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/actionpulse/actionpulse/api"
-	"github.com/actionpulse/actionpulse/internal/account"
 	"github.com/actionpulse/actionpulse/internal/credential"
 	"github.com/actionpulse/actionpulse/internal/intake"
 	"github.com/actionpulse/actionpulse/internal/query"
@@ -51,12 +50,6 @@ type Intake interface {
 // unauthenticated, token_expired and payment_required.
 type Authenticator interface {
 	Authenticate(ctx context.Context, secret string) (credential.Credential, error)
-}
-
-// Projects finds projects. It refuses with not_found, also when the project
-// is another organization's or the id is malformed.
-type Projects interface {
-	FindProject(ctx context.Context, organizationID, projectID string) (account.Project, error)
 }
 
 // Querier answers queries over one project. The response can be marshalled to
@@ -93,7 +86,13 @@ type Limiter interface {
 type Params struct {
 	Intake        Intake
 	Authenticator Authenticator
+	Sessions      Sessions
+	Organizations Organizations
+	Members       Members
+	Invitations   Invitations
 	Projects      Projects
+	Keys          Keys
+	AuditLog      AuditLog
 	Querier       Querier
 	Markers       Markers
 	Work          Work

@@ -1,0 +1,45 @@
+package httpapi
+
+import (
+	"github.com/actionpulse/actionpulse/api"
+	"github.com/actionpulse/actionpulse/internal/auditlog"
+)
+
+var listAuditLogOperation = operation{
+	id: "listAuditLog", tag: tagAudit, summary: "List who changed what, latest first",
+	description: "An entry is written in the transaction of the change that it tells of. It holds no secret and is never altered.",
+	params:      pageParams(idParam("id", "The organization of the access token.")),
+	replies:     replyOK("A page of entries.", api.List[api.AuditEntry]{}),
+}
+
+func (s *service) listAuditLog(x *exchange) (answer, error) {
+	p, err := x.idPage()
+	if err != nil {
+		return answer{}, err
+	}
+	id, err := ownOrganization(x)
+	if err != nil {
+		return answer{}, err
+	}
+	all, err := s.AuditLog.List(x.r.Context(), id, p.after, p.limit+1)
+	if err != nil {
+		return answer{}, err
+	}
+	return pageAnswer(all, p.limit, auditEntryOf, func(e *auditlog.Entry) string { return e.ID })
+}
+
+// auditEntryOf is an entry as it is sent.
+func auditEntryOf(e *auditlog.Entry) api.AuditEntry {
+	details := e.Details
+	if details == nil {
+		details = map[string]string{}
+	}
+	return api.AuditEntry{
+		ID: e.ID, At: timeText(e.At), Action: string(e.Action),
+		Actor: api.AuditActor{
+			UserID: optionalText(e.Actor.UserID), RequestID: optionalText(e.Actor.RequestID), Address: optionalText(e.Actor.Address),
+		},
+		Object:    api.AuditObject{Kind: e.Object.Kind, ID: e.Object.ID},
+		ProjectID: optionalText(e.ProjectID), Details: details,
+	}
+}

@@ -1,0 +1,99 @@
+package httpapi
+
+import (
+	"math"
+	"net/http"
+	"strconv"
+
+	"github.com/actionpulse/actionpulse/api"
+	"github.com/actionpulse/actionpulse/internal/account"
+)
+
+var listProjectsOperation = operation{
+	id: "listProjects", tag: tagProjects, summary: "List the projects of the organization",
+	params:  pageParams(),
+	replies: replyOK("A page of projects.", api.List[api.Project]{}),
+}
+
+func (s *service) listProjects(x *exchange) (answer, error) {
+	p, err := x.page()
+	if err != nil {
+		return answer{}, err
+	}
+	after, err := p.number()
+	if err != nil {
+		return answer{}, err
+	}
+	all, err := s.Projects.List(x.r.Context(), x.caller.OrganizationID, uint32(min(after, math.MaxUint32)), p.limit+1)
+	if err != nil {
+		return answer{}, err
+	}
+	return pageAnswer(all, p.limit, projectOf, func(p *account.Project) string {
+		return strconv.FormatUint(uint64(p.Number), 10)
+	})
+}
+
+var createProjectOperation = operation{
+	id: "createProject", tag: tagProjects, summary: "Make a project",
+	description: "It has no keys yet. A repeat makes a second one.",
+	request:     api.NewProject{},
+	replies:     replyCreated("The project.", api.Project{}),
+}
+
+func (s *service) createProject(x *exchange) (answer, error) {
+	in, err := decode[api.NewProject](x)
+	if err != nil {
+		return answer{}, err
+	}
+	p, err := s.Projects.Create(x.r.Context(), s.actor(x), x.caller.OrganizationID, in.Name)
+	if err != nil {
+		return answer{}, err
+	}
+	return jsonAnswer(http.StatusCreated, projectOf(&p))
+}
+
+var getProjectOperation = operation{
+	id: "getProject", tag: tagProjects, summary: "Get a project",
+	params:  []param{idParam("id", "The project.")},
+	replies: replyOK("The project.", api.Project{}),
+}
+
+func (s *service) getProject(x *exchange) (answer, error) {
+	p, err := s.project(x)
+	if err != nil {
+		return answer{}, err
+	}
+	return jsonAnswer(http.StatusOK, projectOf(&p))
+}
+
+var renameProjectOperation = operation{
+	id: "renameProject", tag: tagProjects, summary: "Rename a project",
+	params:  []param{idParam("id", "The project.")},
+	request: api.NewProject{},
+	replies: replyOK("The project.", api.Project{}),
+}
+
+func (s *service) renameProject(x *exchange) (answer, error) {
+	in, err := decode[api.NewProject](x)
+	if err != nil {
+		return answer{}, err
+	}
+	p, err := s.project(x)
+	if err != nil {
+		return answer{}, err
+	}
+	if p, err = s.Projects.Rename(x.r.Context(), s.actor(x), p, in.Name); err != nil {
+		return answer{}, err
+	}
+	return jsonAnswer(http.StatusOK, projectOf(&p))
+}
+
+// project finds the project in the path, in the caller's organization.
+func (s *service) project(x *exchange) (account.Project, error) {
+	return s.Projects.Get(x.r.Context(), x.caller.OrganizationID, x.r.PathValue("id"))
+}
+
+// projectOf is a project as it is sent.
+func projectOf(p *account.Project) api.Project {
+	return api.Project{ID: p.ID, Name: p.Name, CreatedAt: timeText(p.CreatedAt)}
+}

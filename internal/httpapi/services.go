@@ -1,0 +1,64 @@
+package httpapi
+
+import (
+	"context"
+
+	"github.com/actionpulse/actionpulse/internal/account"
+	"github.com/actionpulse/actionpulse/internal/auditlog"
+	"github.com/actionpulse/actionpulse/internal/credential"
+)
+
+// Sessions logs users in and out. The errors are described where
+// account.Sessions has these methods.
+type Sessions interface {
+	Login(ctx context.Context, p account.LoginParams) (account.Tokens, error)
+	Refresh(ctx context.Context, p account.RefreshParams) (account.Tokens, error)
+	Logout(ctx context.Context, by auditlog.Actor, caller credential.Credential) error
+	ChangePassword(ctx context.Context, p account.ChangePasswordParams) error
+}
+
+// Organizations are those of users; see account.Organizations.
+type Organizations interface {
+	List(ctx context.Context, userID, after string, limit int) ([]account.OwnOrganization, error)
+	Get(ctx context.Context, userID, organizationID string) (account.OwnOrganization, error)
+	Create(ctx context.Context, by auditlog.Actor, name string) (account.OwnOrganization, error)
+	Rename(ctx context.Context, by auditlog.Actor, organizationID, name string) (account.OwnOrganization, error)
+}
+
+// Members are those of organizations; see account.Members.
+type Members interface {
+	List(ctx context.Context, organizationID, after string, limit int) ([]account.Member, error)
+	SetRole(ctx context.Context, p account.MemberParams, role string) (account.Member, error)
+	Remove(ctx context.Context, p account.MemberParams) error
+}
+
+// Invitations ask users into organizations; see account.Invitations.
+type Invitations interface {
+	Create(ctx context.Context, p account.InviteParams) (account.Invitation, string, error)
+	List(ctx context.Context, organizationID, before string, limit int) ([]account.Invitation, error)
+	Revoke(ctx context.Context, by auditlog.Actor, organizationID, invitationID string) error
+	Accept(ctx context.Context, p account.AcceptParams) (account.Membership, error)
+}
+
+// Projects are those of organizations; see account.Projects. A project of
+// another organization, or a malformed id, is not_found.
+type Projects interface {
+	List(ctx context.Context, organizationID string, after uint32, limit int) ([]account.Project, error)
+	Get(ctx context.Context, organizationID, projectID string) (account.Project, error)
+	Create(ctx context.Context, by auditlog.Actor, organizationID, name string) (account.Project, error)
+	Rename(ctx context.Context, by auditlog.Actor, p account.Project, name string) (account.Project, error)
+}
+
+// Keys makes and ends the credentials of projects; see credential.Service.
+type Keys interface {
+	Create(ctx context.Context, p credential.CreateParams) (credential.Record, string, error)
+	ImportLegacy(ctx context.Context, secret string, p credential.CreateParams) (credential.Record, error)
+	ListProject(ctx context.Context, q credential.ListQuery) ([]credential.Record, error)
+	Rotate(ctx context.Context, p credential.RotateParams) (credential.Record, string, error)
+	Revoke(ctx context.Context, by auditlog.Actor, ref credential.Ref) error
+}
+
+// AuditLog tells of changes; see auditlog.Service.
+type AuditLog interface {
+	List(ctx context.Context, organizationID, before string, limit int) ([]auditlog.Entry, error)
+}
