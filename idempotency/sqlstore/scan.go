@@ -70,8 +70,11 @@ func (r *row) record(ref idempotency.Ref) (idempotency.Record, error) {
 	if !r.status.Valid || !r.hasBody {
 		return rec, nil
 	}
+	if r.body == nil {
+		r.body = []byte{}
+	}
 	rec.Answer = &idempotency.Answer{
-		Status: int(r.status.Int64), ContentType: r.contentType.String, Body: append([]byte{}, r.body...), Resource: rec.Resource,
+		Status: int(r.status.Int64), ContentType: r.contentType.String, Body: r.body, Resource: rec.Resource,
 	}
 	if r.header.Valid {
 		if err := json.Unmarshal([]byte(r.header.String), &rec.Answer.Header); err != nil {
