@@ -78,7 +78,7 @@ func connectOrStart() (*url.URL, error) {
 		}
 		return u, nil
 	}
-	s, err := startServer()
+	s, err := startServer(forgetful...)
 	if err != nil {
 		return nil, err
 	}

@@ -31,8 +31,10 @@ const (
 // server is a running PostgreSQL that only this process can find.
 type server struct {
 	folder string
-	proc   *os.Process
-	ended  chan error // gets the one result of waiting for the process
+	// settings are arguments beyond those of every server.
+	settings []string
+	proc     *os.Process
+	ended    chan error // gets the one result of waiting for the process
 }
 
 func (s *server) url() *url.URL {
@@ -40,9 +42,23 @@ func (s *server) url() *url.URL {
 	return &url.URL{Scheme: "postgres", User: url.User(superuser), Path: "/postgres", RawQuery: q.Encode()}
 }
 
-// startServer makes a database folder and starts a server on it. Nothing is
-// synced to disk: the data does not outlive the tests.
-func startServer() (*server, error) {
+// StartDurable starts a server for measurements: it syncs every commit to disk,
+// as servers do. It returns the server's URL and what stops it and removes its
+// data.
+func StartDurable() (address string, stop func() error, err error) {
+	s, err := startServer()
+	if err != nil {
+		return "", nil, err
+	}
+	return s.url().String(), s.stop, nil
+}
+
+// forgetful are the settings of a server that syncs nothing to disk: its data
+// does not outlive the tests.
+var forgetful = []string{"-c", "fsync=off", "-c", "full_page_writes=off", "-c", "deadlock_timeout=50ms"}
+
+// startServer makes a database folder and starts a server on it.
+func startServer(settings ...string) (*server, error) {
 	bin, err := findBinaries()
 	if err != nil {
 		return nil, err
@@ -55,7 +71,7 @@ func startServer() (*server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a folder for PostgreSQL: %w", err)
 	}
-	s := &server{folder: folder, ended: make(chan error, 1)}
+	s := &server{folder: folder, settings: settings, ended: make(chan error, 1)}
 	if err := s.start(bin, who); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(folder))
 	}
@@ -77,9 +93,11 @@ func (s *server) start(bin string, who *syscall.Credential) error {
 	if out, err := initdb.CombinedOutput(); err != nil {
 		return fmt.Errorf("run initdb: %w\n%s", err, out)
 	}
-	postgres := exec.CommandContext(ctx, filepath.Join(bin, "postgres"), "-D", data, "-k", s.folder, "-p", port,
-		"-c", "listen_addresses=", "-c", "fsync=off", "-c", "full_page_writes=off",
-		"-c", "max_connections=300", "-c", "deadlock_timeout=50ms", "-c", "lc_messages=C", "-c", "logging_collector=off")
+	arguments := append([]string{
+		"-D", data, "-k", s.folder, "-p", port, "-c", "listen_addresses=", "-c", "max_connections=300",
+		"-c", "lc_messages=C", "-c", "logging_collector=off",
+	}, s.settings...)
+	postgres := exec.CommandContext(ctx, filepath.Join(bin, "postgres"), arguments...)
 	postgres.Dir = s.folder
 	postgres.SysProcAttr = attributes(who)
 	return s.run(postgres)
