@@ -45,9 +45,10 @@ generate: ## generate the database code from the SQL in internal/storage, then a
 	$(tool) sqlc generate -f internal/storage/sqlc.yaml
 	$(GO) test -count=1 -run 'File$$' ./internal/httpapi -update
 
-bench: ## measure the real server into docs/benchmarks.md (BENCH=full: with 20 M ids; ONLY=batches: just print)
+bench: ## measure the real server, and what keys cost, into docs/benchmarks*.md (BENCH=full: with 20 M ids; ONLY=batches: just print)
 	@scripts/setup compiler
 	$(GO) run ./test/load $(if $(filter full,$(BENCH)),-full) $(if $(ONLY),-only "$(ONLY)",-out docs/benchmarks.md)
+	$(if $(ONLY),,cd test/compare && $(GO) run . -out ../../docs/benchmarks-keys.md)
 
 torture: setup ## kill, damage and repair a server under load for TORTURE=5m, and count every event
 	$(GO) test -count=1 -v -timeout 0 ./test/torture -duration "$(TORTURE)" -seed "$(SEED)"

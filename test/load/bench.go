@@ -38,6 +38,7 @@ var measurements = []measurement{
 	{"batches", (*bench).measureBatches},
 	{"single", (*bench).measureSingle},
 	{"repeat", (*bench).measureRepeat},
+	{"markers", (*bench).measureMarkers},
 	{"visible", (*bench).measureVisible},
 	{"claims", (*bench).measureClaims},
 	{"start", (*bench).measureStart},

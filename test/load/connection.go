@@ -34,7 +34,10 @@ var errAnswer = errors.New("unexpected answer")
 
 // do sends a request and returns the body of its answer, which must have the
 // status 202. The body is valid until the next call.
-func (c *connection) do(request []byte) ([]byte, error) {
+func (c *connection) do(request []byte) ([]byte, error) { return c.expect(request, "202") }
+
+// expect is do for another status.
+func (c *connection) expect(request []byte, status string) ([]byte, error) {
 	if _, err := c.net.Write(request); err != nil {
 		return nil, fmt.Errorf("send: %w", err)
 	}
@@ -42,7 +45,7 @@ func (c *connection) do(request []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("receive: %w", err)
 	}
-	accepted := bytes.HasPrefix(line, []byte("HTTP/1.1 202 "))
+	expected := bytes.HasPrefix(line, []byte("HTTP/1.1 "+status+" "))
 	size, err := c.headers()
 	if err != nil {
 		return nil, err
@@ -51,7 +54,7 @@ func (c *connection) do(request []byte) ([]byte, error) {
 	if _, err := io.ReadFull(c.in, c.answer); err != nil {
 		return nil, fmt.Errorf("receive: %w", err)
 	}
-	if !accepted {
+	if !expected {
 		return nil, fmt.Errorf("%w: %s", errAnswer, c.answer)
 	}
 	return c.answer, nil

@@ -122,6 +122,7 @@ type secrets struct {
 	ProjectID   string `json:"project_id"`
 	AccessToken string `json:"access_token"`
 	ServerKey   string `json:"server_key"`
+	CIToken     string `json:"ci_token"`
 }
 
 // initialise makes a data folder.
