@@ -46,7 +46,7 @@ generate: ## generate the database code from the SQL in internal/storage, then a
 	$(GO) test -count=1 -run 'File$$' ./internal/httpapi -update
 
 bench: ## measure the real server, and what keys cost, into docs/benchmarks*.md (BENCH=full: with 20 M ids; ONLY=batches: just print)
-	@scripts/setup compiler
+	@scripts/setup compiler postgres
 	$(GO) run ./test/load $(if $(filter full,$(BENCH)),-full) $(if $(ONLY),-only "$(ONLY)",-out docs/benchmarks.md)
 	$(if $(ONLY),,cd test/compare && $(GO) run . -out ../../docs/benchmarks-keys.md)
 

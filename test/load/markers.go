@@ -70,4 +70,6 @@ func (k *keyedRun) run(ctx context.Context, s *server, p keyedParams, want strin
 	return err
 }
 
-func (k *keyedRun) format() string { return k.rate.format("requests/s") + ", " + latency(k.sent.latencies) }
+func (k *keyedRun) format() string {
+	return k.rate.format("requests/s") + ", " + latency(k.sent.latencies)
+}
