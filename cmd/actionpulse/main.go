@@ -21,13 +21,14 @@ import (
 
 // commandLine is every command; each is a file of this package.
 type commandLine struct {
-	Init    initCommand    `cmd:"" help:"Make a data folder with its first accounts and keys."`
-	Serve   serveCommand   `cmd:"" help:"Serve a data folder over HTTP."`
-	Send    sendCommand    `cmd:"" help:"Send events from files."`
-	Verify  verifyCommand  `cmd:"" help:"Check that the parts of a data folder agree."`
-	Repair  repairCommand  `cmd:"" help:"Rebuild what can be rebuilt of a data folder."`
-	Config  configCommand  `cmd:"" help:"Print the settings in force and where each comes from."`
-	Version versionCommand `cmd:"" help:"Print the version."`
+	Init         initCommand         `cmd:"" help:"Make a data folder with its first accounts and keys."`
+	Serve        serveCommand        `cmd:"" help:"Serve a data folder over HTTP."`
+	Send         sendCommand         `cmd:"" help:"Send events from files."`
+	Verify       verifyCommand       `cmd:"" help:"Check that the parts of a data folder agree."`
+	Repair       repairCommand       `cmd:"" help:"Rebuild what can be rebuilt of a data folder."`
+	Organization organizationCommand `cmd:"" help:"List, suspend and resume organizations."`
+	Config       configCommand       `cmd:"" help:"Print the settings in force and where each comes from."`
+	Version      versionCommand      `cmd:"" help:"Print the version."`
 }
 
 // streams are where a command reads and writes.

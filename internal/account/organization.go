@@ -15,6 +15,9 @@ type OrganizationStore interface {
 	// ListOrganizations returns at most limit organizations of a user, those
 	// with ids above after, in order of id.
 	ListOrganizations(ctx context.Context, userID, after string, limit int) ([]OwnOrganization, error)
+	// ListAllOrganizations returns at most limit organizations, those with ids
+	// above after, in order of id.
+	ListAllOrganizations(ctx context.Context, after string, limit int) ([]Organization, error)
 	// FindOrganization returns an organization of a user and whether there is
 	// such.
 	FindOrganization(ctx context.Context, userID, organizationID string) (OwnOrganization, bool, error)
@@ -57,6 +60,16 @@ func (s *Organizations) List(ctx context.Context, userID, after string, limit in
 	all, err := s.store.ListOrganizations(ctx, userID, after, limit)
 	if err != nil {
 		return nil, fmt.Errorf("list organizations: %w", err)
+	}
+	return all, nil
+}
+
+// ListAll returns at most limit organizations with ids above after, in order of
+// id. It is for the operator.
+func (s *Organizations) ListAll(ctx context.Context, after string, limit int) ([]Organization, error) {
+	all, err := s.store.ListAllOrganizations(ctx, after, limit)
+	if err != nil {
+		return nil, fmt.Errorf("list all organizations: %w", err)
 	}
 	return all, nil
 }

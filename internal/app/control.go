@@ -1,6 +1,7 @@
 package app
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
@@ -15,7 +16,6 @@ import (
 	"time"
 
 	"github.com/actionpulse/actionpulse/internal/atomicfile"
-	"github.com/actionpulse/actionpulse/internal/audit"
 )
 
 // control is how commands on this machine reach a running server: a listener
@@ -33,7 +33,12 @@ type controlServer struct {
 	log  *slog.Logger
 }
 
-func (f folder) startControl(ctx context.Context, stores audit.Stores, log *slog.Logger) (*controlServer, error) {
+// controlCommand does what one command asks for and returns what is answered,
+// as JSON.
+type controlCommand func(ctx context.Context, body io.Reader) (any, error)
+
+// startControl takes commands, each by its path.
+func (f folder) startControl(ctx context.Context, commands map[string]controlCommand, log *slog.Logger) (*controlServer, error) {
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -48,21 +53,15 @@ func (f folder) startControl(ctx context.Context, stores audit.Stores, log *slog
 		return nil, errors.Join(err, listener.Close())
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /verify", func(w http.ResponseWriter, r *http.Request) {
-		if subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), []byte("Bearer "+c.Token)) != 1 {
-			http.Error(w, "forbidden", http.StatusForbidden)
-			return
-		}
-		report, err := stores.Verify(r.Context())
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-			return
-		}
-		w.Header().Set("Content-Type", "application/json")
-		if err := json.NewEncoder(w).Encode(report); err != nil {
-			log.Warn("a report was not delivered", "error", err)
-		}
-	})
+	for path, run := range commands {
+		mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) {
+			if subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), []byte("Bearer "+c.Token)) != 1 {
+				http.Error(w, "forbidden", http.StatusForbidden)
+				return
+			}
+			answerCommand(w, r, run, log)
+		})
+	}
 	s := &controlServer{
 		http: &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}, file: f.path(controlFile), log: log,
 	}
@@ -81,35 +80,54 @@ func (s *controlServer) close() error {
 	return nil
 }
 
-// verifyRunning asks the server that holds the folder.
-func (f folder) verifyRunning(ctx context.Context) (audit.Report, error) {
+// maxCommand is the most that the body of a command may hold.
+const maxCommand = 64 << 10
+
+func answerCommand(w http.ResponseWriter, r *http.Request, run controlCommand, log *slog.Logger) {
+	result, err := run(r.Context(), http.MaxBytesReader(w, r.Body, maxCommand))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if err := json.NewEncoder(w).Encode(result); err != nil {
+		log.Warn("what a command asked for was not delivered", "error", err)
+	}
+}
+
+// ask has the server that holds the folder do a command, with in as its body,
+// and reads its answer into out.
+func (f folder) ask(ctx context.Context, path string, in, out any) error {
 	var c control
 	content, err := os.ReadFile(f.path(controlFile))
 	if err != nil {
-		return audit.Report{}, fmt.Errorf("a process holds the data folder, but it does not say how to reach it: %w", err)
+		return fmt.Errorf("a process holds the data folder, but it does not say how to reach it: %w", err)
 	}
 	if err := json.Unmarshal(content, &c); err != nil {
-		return audit.Report{}, fmt.Errorf("%s is malformed: %w", controlFile, err)
+		return fmt.Errorf("%s is malformed: %w", controlFile, err)
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+c.Address+"/verify", http.NoBody)
+	command, err := json.Marshal(in)
 	if err != nil {
-		return audit.Report{}, fmt.Errorf("ask the running server: %w", err)
+		return fmt.Errorf("ask the running server: %w", err)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+c.Address+path, bytes.NewReader(command))
+	if err != nil {
+		return fmt.Errorf("ask the running server: %w", err)
 	}
 	request.Header.Set("Authorization", "Bearer "+c.Token)
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return audit.Report{}, fmt.Errorf("ask the running server: %w", err)
+		return fmt.Errorf("ask the running server: %w", err)
 	}
 	body, err := io.ReadAll(response.Body)
 	if err := errors.Join(err, response.Body.Close()); err != nil {
-		return audit.Report{}, fmt.Errorf("ask the running server: %w", err)
+		return fmt.Errorf("ask the running server: %w", err)
 	}
 	if response.StatusCode != http.StatusOK {
-		return audit.Report{}, fmt.Errorf("the running server could not verify: %s", body)
+		return fmt.Errorf("the running server refused: %s", bytes.TrimSpace(body))
 	}
-	var report audit.Report
-	if err := json.Unmarshal(body, &report); err != nil {
-		return report, fmt.Errorf("read the running server's report: %w", err)
+	if err := json.Unmarshal(body, out); err != nil {
+		return fmt.Errorf("read the running server's answer: %w", err)
 	}
-	return report, nil
+	return nil
 }

@@ -2,9 +2,9 @@ package app
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -12,20 +12,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/actionpulse/actionpulse/api"
-	"github.com/actionpulse/actionpulse/internal/account"
 	"github.com/actionpulse/actionpulse/internal/config"
-	"github.com/actionpulse/actionpulse/internal/credential"
 	"github.com/actionpulse/actionpulse/internal/fault"
 	"github.com/actionpulse/actionpulse/internal/httpapi"
 	"github.com/actionpulse/actionpulse/internal/intake"
 	"github.com/actionpulse/actionpulse/internal/intakestore"
 	"github.com/actionpulse/actionpulse/internal/materializer"
-	"github.com/actionpulse/actionpulse/internal/query"
-	"github.com/actionpulse/actionpulse/internal/quota"
-	"github.com/actionpulse/actionpulse/internal/storage/sqlstore"
 	"github.com/actionpulse/actionpulse/internal/telemetry"
 )
 
@@ -49,6 +42,7 @@ type server struct {
 	metrics  *telemetry.Metrics
 	space    *spaceGuard
 	intake   *intake.Service
+	services *services
 	draining atomic.Bool
 }
 
@@ -83,11 +77,20 @@ func (s *server) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", s.params.Config.Listen, err)
 	}
-	control, err := s.folder.startControl(ctx, s.stores.audit(), s.params.Log)
+	s.startSpaceGuard()
+	s.services = newServices(s.stores.sql, s.space.guard)
+	control, err := s.folder.startControl(ctx, s.commands(), s.params.Log)
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
 	return errors.Join(s.serve(ctx, listener), control.close())
+}
+
+// commands are what the operator may have a running server do.
+func (s *server) commands() map[string]controlCommand {
+	commands := organizationCommands(s.services.accounts.Organizations)
+	commands[verifyCommand] = func(ctx context.Context, _ io.Reader) (any, error) { return s.stores.audit().Verify(ctx) }
+	return commands
 }
 
 // widenWindow rebuilds the claims if the window has grown: those that had
@@ -106,9 +109,8 @@ func (s *server) widenWindow(ctx context.Context) error {
 }
 
 // serve runs until ctx is done or a part fails, and stops the parts in the
-// order in which events pass through them.
+// order in which requests and events pass through them.
 func (s *server) serve(ctx context.Context, listener net.Listener) error {
-	s.startSpaceGuard()
 	s.intake = intake.New(intake.Params{
 		Store: s.stores.intake, Window: s.params.Config.Intake.Window, Clock: intake.SystemClock{},
 		Guard: s.space.guard, Fatal: s.params.Fatal, Observer: intakeObserver{s.metrics.Intake},
@@ -122,17 +124,10 @@ func (s *server) serve(ctx context.Context, listener net.Listener) error {
 		Handler: handler, Log: s.params.Log,
 		BodyTimeout: s.params.Config.Intake.BodyTimeout, QueryBudget: s.params.Config.Query.TimeBudget,
 	})
-
 	background, stopBackground := context.WithCancel(context.WithoutCancel(ctx))
 	failed := make(chan error, 2)
 	var workers sync.WaitGroup
-	workers.Go(func() { s.space.run(background) })
-	workers.Go(func() { s.monitor(background) })
-	workers.Go(func() {
-		if err := s.materializer().Run(background); err != nil {
-			failed <- err
-		}
-	})
+	s.work(background, &workers, failed)
 	workers.Go(func() {
 		if err := web.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			failed <- fmt.Errorf("serve: %w", err)
@@ -151,12 +146,25 @@ func (s *server) serve(ctx context.Context, listener net.Listener) error {
 	s.intake.Close()
 	stopBackground()
 	workers.Wait()
+	err = errors.Join(err, s.services.flush())
 	select {
 	case late := <-failed:
 		err = errors.Join(err, late)
 	default:
 	}
 	return err
+}
+
+// work has workers do what goes on beside the requests until ctx is done.
+func (s *server) work(ctx context.Context, workers *sync.WaitGroup, failed chan<- error) {
+	workers.Go(func() { s.space.run(ctx) })
+	workers.Go(func() { s.monitor(ctx) })
+	workers.Go(func() {
+		if err := s.materializer().Run(ctx); err != nil {
+			failed <- err
+		}
+	})
+	s.services.start(ctx, workers, s.params.Log)
 }
 
 // shutdown lets requests under way end, for as long as is allowed.
@@ -188,34 +196,6 @@ func (s *server) materializer() *materializer.Materializer {
 		Intake: s.stores.intake, Events: s.stores.events, Stored: s.intake.Stored(),
 		Attempt: s.folder.path(eventsDir, attemptFile), MaxRows: c.MaxRows, MaxDelay: c.MaxDelay,
 		Log: s.params.Log, Fatal: s.params.Fatal, Observer: materializerObserver{s.metrics.Materializer},
-	})
-}
-
-func (s *server) handler() (http.Handler, error) {
-	c, store := s.params.Config, sqlstore.New(s.stores.sql)
-	querier, err := query.New(query.Options{Store: s.stores.events, Progress: s.intake, Budget: c.Query.TimeBudget})
-	if err != nil {
-		return nil, fmt.Errorf("set up queries: %w", err)
-	}
-	return httpapi.New(httpapi.Params{
-		Intake:        s.intake,
-		Authenticator: credential.NewService(credential.Params{Store: store, Clock: time.Now, Random: rand.Reader}),
-		Projects:      account.NewService(account.Params{Store: store, Clock: time.Now, Random: rand.Reader}),
-		Querier:       querier,
-		Limiter: quota.New(quota.Params{
-			Key:     quota.Limit{Rate: c.Rate.RequestsPerSecond, Burst: c.Rate.Burst},
-			Browser: quota.Limit{Rate: c.Rate.BrowserRequestsPerSecond, Burst: c.Rate.BrowserBurst},
-			Now:     time.Now,
-		}),
-		Ready:          s.ready,
-		TrustedProxies: c.TrustedProxies,
-		BodyTimeout:    c.Intake.BodyTimeout,
-		BodyMemory:     int64(c.Intake.BodyMemory),
-		Log:            s.params.Log,
-		Metrics:        s.metrics.HTTP,
-		Gatherer:       s.metrics.Registry,
-		Now:            time.Now,
-		NewRequestID:   func() string { return uuid.Must(uuid.NewV7()).String() },
 	})
 }
 

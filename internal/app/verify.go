@@ -9,6 +9,9 @@ import (
 	"github.com/actionpulse/actionpulse/internal/config"
 )
 
+// verifyCommand is the path of the command on a server.
+const verifyCommand = "/verify"
+
 // VerifyParams say which folder to verify.
 type VerifyParams struct {
 	Config config.Folder
@@ -21,7 +24,9 @@ func Verify(ctx context.Context, p VerifyParams) (audit.Report, error) {
 	f := folder(p.Config.Data)
 	s, err := f.open(ctx, openParams{Database: p.Config.Database, Log: p.Log})
 	if errors.Is(err, errLocked) {
-		return f.verifyRunning(ctx)
+		var report audit.Report
+		err := f.ask(ctx, verifyCommand, nil, &report)
+		return report, err
 	}
 	if err != nil {
 		return audit.Report{}, err

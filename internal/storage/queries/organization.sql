@@ -15,6 +15,9 @@ WHERE m.user_id = $1 AND o.id > $2
 ORDER BY o.id
 LIMIT $3;
 
+-- name: ListAllOrganizations :many
+SELECT id, name, created_at, suspended_at FROM organizations WHERE id > $1 ORDER BY id LIMIT $2;
+
 -- name: FindOrganization :one
 SELECT o.id, o.name, o.created_at, o.suspended_at, m.role
 FROM memberships m

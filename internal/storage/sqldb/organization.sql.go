@@ -153,6 +153,43 @@ func (q *Queries) FirstMembership(ctx context.Context, userID string) (FirstMemb
 	return i, err
 }
 
+const listAllOrganizations = `-- name: ListAllOrganizations :many
+SELECT id, name, created_at, suspended_at FROM organizations WHERE id > $1 ORDER BY id LIMIT $2
+`
+
+type ListAllOrganizationsParams struct {
+	ID    string
+	Limit int32
+}
+
+func (q *Queries) ListAllOrganizations(ctx context.Context, arg ListAllOrganizationsParams) ([]Organization, error) {
+	rows, err := q.db.QueryContext(ctx, listAllOrganizations, arg.ID, arg.Limit)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []Organization
+	for rows.Next() {
+		var i Organization
+		if err := rows.Scan(
+			&i.ID,
+			&i.Name,
+			&i.CreatedAt,
+			&i.SuspendedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const listMembers = `-- name: ListMembers :many
 SELECT u.id, u.email, m.role, m.created_at
 FROM memberships m

@@ -29,6 +29,19 @@ func (s *Store) ListOrganizations(
 	return all, nil
 }
 
+// ListAllOrganizations implements account.OrganizationStore.
+func (s *Store) ListAllOrganizations(ctx context.Context, after string, limit int) ([]account.Organization, error) {
+	rows, err := s.db.Read().ListAllOrganizations(ctx, sqldb.ListAllOrganizationsParams{ID: after, Limit: sizeOf(limit)})
+	if err != nil {
+		return nil, fmt.Errorf("read all organizations: %w", err)
+	}
+	all := make([]account.Organization, 0, len(rows))
+	for _, row := range rows {
+		all = append(all, organizationOf(row))
+	}
+	return all, nil
+}
+
 // FindOrganization implements account.OrganizationStore.
 func (s *Store) FindOrganization(
 	ctx context.Context, userID, organizationID string,
