@@ -50,7 +50,7 @@ func hear(ctx context.Context, conn *pgx.Conn, check time.Duration) error {
 			return err //nolint:wrapcheck // Listen says what it was for
 		}
 		asking, cancel := context.WithTimeout(ctx, listenCheck)
-		err = conn.Ping(asking)
+		_, err = conn.Exec(asking, "SELECT 1")
 		cancel()
 		if err != nil {
 			return fmt.Errorf("ask a silent connection: %w", err)

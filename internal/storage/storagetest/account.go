@@ -11,6 +11,7 @@ import (
 
 	"github.com/actionpulse/actionpulse/api"
 	"github.com/actionpulse/actionpulse/internal/account"
+	"github.com/actionpulse/actionpulse/internal/auditlog"
 	"github.com/actionpulse/actionpulse/internal/credential"
 	"github.com/actionpulse/actionpulse/internal/fault"
 	"github.com/actionpulse/actionpulse/internal/id"
@@ -22,7 +23,9 @@ import (
 type house struct {
 	store       *sqlstore.Store
 	accounts    *account.Service
+	services    account.Services
 	credentials *credential.Service
+	audit       *auditlog.Service
 	raw         *sql.DB
 	now         time.Time
 	setup       account.SetupResult
@@ -41,6 +44,10 @@ func newHouse(t testing.TB, open OpenFunc) *house {
 	clock := func() time.Time { return h.now }
 	h.accounts = account.NewService(account.Params{Store: h.store, Clock: clock, Random: rand.Reader})
 	h.credentials = credential.NewService(credential.Params{Store: h.store, Clock: clock, Random: rand.Reader})
+	h.services = account.NewServices(account.ServicesParams{
+		Store: h.store, Clock: clock, Random: rand.Reader, AfterChange: h.credentials.AfterChange,
+	})
+	h.audit = auditlog.NewService(h.store)
 	return h
 }
 
@@ -210,7 +217,7 @@ func testFindProject(t *testing.T, open OpenFunc) {
 	h := newLivedIn(t, open)
 	otherOrganization, otherProject := h.addOrganization(t)
 	got, err := h.accounts.FindProject(t.Context(), h.setup.OrganizationID, h.setup.Project.ID)
-	want := account.Project{ID: h.setup.Project.ID, Number: 1, Name: "Web", OrganizationID: h.setup.OrganizationID}
+	want := account.Project{ID: h.setup.Project.ID, Number: 1, Name: "Web", OrganizationID: h.setup.OrganizationID, CreatedAt: h.now}
 	if err != nil || got != want {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)
 	}

@@ -63,6 +63,13 @@ func Run(t *testing.T, open OpenFunc) {
 		"Write":       testWrite,
 		"Account":     testAccount,
 		"Credential":  testCredential,
+		"Session":     testSession,
+		"Member":      testMember,
+		"Invitation":  testInvitation,
+		"Tenant":      testTenant,
+		"Rotation":    testRotation,
+		"AuditLog":    testAuditLog,
+		"Sweep":       testSweep,
 		"Constraints": testConstraints,
 	} {
 		t.Run(name, func(t *testing.T) {
