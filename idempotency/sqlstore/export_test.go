@@ -7,3 +7,6 @@ func (s *Store) SetStep(f func(string)) { s.step = f }
 func (s *Store) Texts() map[string]string {
 	return map[string]string{"find": s.sql.find, "strip": s.sql.strip, "forget": s.sql.forget, "count": s.sql.count}
 }
+
+// IsUnknown is the default of Options.Unknown.
+func IsUnknown(err error) bool { return isUnknown(err) }
