@@ -187,7 +187,9 @@ func TestSameJSONMeansOnlyTheSpelling(t *testing.T) {
 func TestTimeOnlyGoesOneWay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := policies()[rapid.SampledFrom([]string{"marker", "movement", "execution", "draft"}).Draw(t, "policy")]
-		second := func(label string) time.Time { return noon.Add(time.Duration(rapid.IntRange(0, 100).Draw(t, label)) * time.Second) }
+		second := func(label string) time.Time {
+			return noon.Add(time.Duration(rapid.IntRange(0, 100).Draw(t, label)) * time.Second)
+		}
 		rec := idempotency.Record{State: idempotency.Done, Answer: &idempotency.Answer{}, AnswerExpiresAt: second("answer")}
 		if rapid.Bool().Draw(t, "forgets") {
 			rec.KeyExpiresAt = rec.AnswerExpiresAt.Add(time.Duration(rapid.IntRange(0, 100).Draw(t, "key")) * time.Second)
