@@ -84,6 +84,7 @@ func testConstraints(t *testing.T, open OpenFunc) {
 		mustRefuseRow(t, h, name, "credentials", bad)
 	}
 	testOtherConstraints(t, h, anID)
+	testSessionConstraints(t, h, anID)
 }
 
 func testOtherConstraints(t *testing.T, h *house, anID string) {
@@ -109,6 +110,60 @@ func testOtherConstraints(t *testing.T, h *house, anID string) {
 	mustRefuseRow(t, h, "an unknown counter", "counters", row{"name": "other", "value": 0})
 	mustRefuseRow(t, h, "an unknown role", "memberships",
 		row{"organization_id": h.setup.OrganizationID, "user_id": h.setup.UserID, "role": "root", "created_at": 0})
+}
+
+// testSessionConstraints checks the tables of migration 2.
+func testSessionConstraints(t *testing.T, h *house, anID string) {
+	first := h.ownerLogin(t)
+	hash := bytes.Repeat([]byte{7}, 32)
+	token := row{"secret_hash": hash, "session_id": first.SessionID, "created_at": 5, "expires_at": 9, "spent_at": 6}
+	invitation := row{
+		"id": anID, "organization_id": h.setup.OrganizationID, "email": "a@b", "role": "viewer", "secret_hash": hash,
+		"created_by": nil, "created_at": 5, "expires_at": 9, "accepted_at": nil, "revoked_at": nil,
+	}
+	entry := row{
+		"id": anID, "organization_id": h.setup.OrganizationID, "project_id": nil, "at": 5, "user_id": nil, "request_id": "",
+		"address": "", "action": "key.created", "object_kind": "key", "object_id": "x", "details": "{}",
+	}
+	for table, good := range map[string]row{"refresh_tokens": token, "invitations": invitation, "audit_entries": entry} {
+		query, args := good.insert(table)
+		exec(t, h.raw, query, args...)
+		column := "id"
+		if table == "refresh_tokens" {
+			column = "secret_hash"
+		}
+		exec(t, h.raw, "DELETE FROM "+table+" WHERE "+column+" = $1", good[column])
+	}
+	for name, bad := range map[string]row{
+		"a second token to go on with": token.with(row{"spent_at": nil}),
+		"unknown session":              token.with(row{"session_id": anID}),
+		"end before the beginning":     token.with(row{"expires_at": 5}),
+		"short hash":                   token.with(row{"secret_hash": []byte{7}}),
+	} {
+		mustRefuseRow(t, h, name, "refresh_tokens", bad)
+	}
+	for name, bad := range map[string]row{
+		"both accepted and revoked": invitation.with(row{"accepted_at": 6, "revoked_at": 6}),
+		"unknown role":              invitation.with(row{"role": "root"}),
+		"unknown creator":           invitation.with(row{"created_by": anID}),
+		"unknown organization":      invitation.with(row{"organization_id": anID}),
+		"no email":                  invitation.with(row{"email": ""}),
+	} {
+		mustRefuseRow(t, h, name, "invitations", bad)
+	}
+	for name, bad := range map[string]row{
+		"unknown organization":            entry.with(row{"organization_id": anID}),
+		"unknown user":                    entry.with(row{"user_id": anID}),
+		"project of another organization": entry.with(row{"project_id": "0196a1b2-c3d4-7e5f-8a6b-0123456789ac"}),
+		"no action":                       entry.with(row{"action": ""}),
+	} {
+		mustRefuseRow(t, h, name, "audit_entries", bad)
+	}
+	mustRefuseRow(t, h, "a key with a session", "credentials", row{
+		"id": anID, "number": 99, "organization_id": h.setup.OrganizationID, "project_id": h.setup.Project.ID,
+		"kind": "server", "name": "n", "secret_hash": hash, "prefix": "aps_", "last_four": "abcd", "origins": "[]",
+		"created_at": 5, "session_id": first.SessionID,
+	})
 }
 
 // mustRefuseRow tries to insert a row, in a transaction that is undone.
