@@ -63,7 +63,7 @@ func BenchmarkMiddleware(b *testing.B) {
 	}
 	open := func(b *testing.B) http.Handler {
 		b.Helper()
-		return keyed(b, payments(), openStore(b), func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte(`{"ok":true}`)) })
+		return keyed(b, payments(), openStore(b), func(w http.ResponseWriter, _ *http.Request) { write(w, `{"ok":true}`) })
 	}
 	b.Run("first", func(b *testing.B) {
 		h := open(b)

@@ -106,11 +106,11 @@
 //	key               8–128 visible ASCII,  1–190 of any text       as for movements    1–255 visible
 //	                  no comma                                                          ASCII, quoted
 //	no key / bad key  422 / 422             400 / 422               400 / 422           400 / 400
-//	compares          JSON by value         bytes, then type and    bytes               bytes
+//	compares          JSON by value         bytes, then type and    bytes, for ever     the bytes
 //	                                        amount
 //	another request   409                   409                     409                 422
 //	still running     409                   409                     409                 409
-//	taken by          success               success                 the execution       any answer
+//	taken by          success               a success               the execution       any answer
 //	a repeat gets     the marker as it is,  the first answer; when  the execution as    the first answer
 //	                  200                   it has gone, the entry  it is, 200
 //	key is kept       for ever              for ever                for ever            as the answer

@@ -41,8 +41,8 @@ func say(result idempotency.Result, err error) {
 // the answer commit together, with whatever else the transaction does.
 func Example_atomic() {
 	ctx := context.Background()
-	db, keys := openDatabase(ctx)
-	defer db.Close()
+	db, keys, done := openDatabase(ctx)
+	defer done()
 	policy := idempotency.CreditMovement(0)
 
 	handle := func(key, customer string, amount int) (idempotency.Result, error) {
@@ -80,8 +80,8 @@ func Example_atomic() {
 // The atomic form in a transaction of its own. A refusal leaves the key free.
 func Example_run() {
 	ctx := context.Background()
-	db, keys := openDatabase(ctx)
-	defer db.Close()
+	db, keys, done := openDatabase(ctx)
+	defer done()
 	policy := idempotency.CreditMovement(0)
 
 	run := func(amount int) (idempotency.Result, error) {

@@ -13,8 +13,8 @@ import (
 // The leased form: a handler that calls another service is run once for each
 // key, and its answer is kept for a day.
 func ExampleMiddleware() {
-	db, keys := openDatabase(context.Background())
-	defer db.Close()
+	_, keys, done := openDatabase(context.Background())
+	defer done()
 
 	policy := idempotency.IETF(24 * time.Hour)
 	policy.Namespace = "emails"
@@ -28,7 +28,7 @@ func ExampleMiddleware() {
 		Scope: func(r *http.Request) (string, error) { return "user/" + r.Header.Get("Authorization"), nil },
 	})
 	if err != nil {
-		log.Fatal(err)
+		log.Panic(err)
 	}
 
 	sent := 0
@@ -38,8 +38,7 @@ func ExampleMiddleware() {
 			fmt.Println("an attempt before this one has died: ask the mail service about", lease.Key())
 		}
 		sent++ // here the mail service is called, with a key made from lease.Key()
-		w.WriteHeader(http.StatusAccepted)
-		fmt.Fprintf(w, "email %d", sent)
+		respond(w, http.StatusAccepted, fmt.Sprintf("email %d", sent))
 	}))
 
 	post(emails, "order-42:email", `{"to": "ada"}`)
@@ -53,15 +52,15 @@ func ExampleMiddleware() {
 
 // A profile of draft-ietf-httpapi-idempotency-key-header.
 func ExampleIETF() {
-	db, keys := openDatabase(context.Background())
-	defer db.Close()
+	_, keys, done := openDatabase(context.Background())
+	defer done()
 	once, err := idempotency.Middleware(idempotency.MiddlewareParams{
 		Policy: idempotency.IETF(24 * time.Hour),
 		Store:  keys,
 		Scope:  func(r *http.Request) (string, error) { return r.Header.Get("Authorization"), nil },
 	})
 	if err != nil {
-		log.Fatal(err)
+		log.Panic(err)
 	}
 	h := once(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "the mail service is down", http.StatusBadGateway)
@@ -80,8 +79,8 @@ func ExampleIETF() {
 // A repeat is answered with the resource as it is now. Naming it takes the key,
 // whatever the answer.
 func ExampleLease_Made() {
-	db, keys := openDatabase(context.Background())
-	defer db.Close()
+	_, keys, done := openDatabase(context.Background())
+	defer done()
 	status := map[string]string{}
 	once, err := idempotency.Middleware(idempotency.MiddlewareParams{
 		Policy: idempotency.Execution(),
@@ -89,11 +88,11 @@ func ExampleLease_Made() {
 		Scope:  func(r *http.Request) (string, error) { return r.Header.Get("Authorization"), nil },
 		Current: func(w http.ResponseWriter, _ *http.Request, result idempotency.Result) {
 			id := result.Record.Resource.ID
-			fmt.Fprintf(w, "%s is %s", id, status[id])
+			respond(w, http.StatusOK, id+" is "+status[id])
 		},
 	})
 	if err != nil {
-		log.Fatal(err)
+		log.Panic(err)
 	}
 	h := once(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		lease, _ := idempotency.LeaseFrom(r.Context())
@@ -105,8 +104,7 @@ func ExampleLease_Made() {
 				return // another owner has taken over
 			}
 		}
-		w.WriteHeader(http.StatusAccepted)
-		fmt.Fprintf(w, "%s is %s", made.ID, status[made.ID])
+		respond(w, http.StatusAccepted, made.ID+" is "+status[made.ID])
 	}))
 
 	post(h, "monthly-report:2026-05", `{"month": "2026-05"}`)
@@ -130,7 +128,7 @@ func ExamplePolicy() {
 	policy.Takes = idempotency.OnSuccess
 	policy.Refusals.Conflict.Status = http.StatusConflict
 	if err := policy.Validate(); err != nil {
-		log.Fatal(err)
+		log.Panic(err)
 	}
 
 	first := idempotency.Request{Policy: &policy, Body: []byte(`{"total": "10.50", "due": "2026-06-01T00:00:00Z", "currency": "EUR"}`)}

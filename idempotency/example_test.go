@@ -16,8 +16,9 @@ import (
 )
 
 // openDatabase opens a database with the tables of the examples and of the
-// keys. A real one is a file: "file:shop.db?_journal_mode=WAL&_txlock=immediate".
-func openDatabase(ctx context.Context) (*sql.DB, *sqlstore.Store) {
+// keys, and returns what closes it. A real one is a file:
+// "file:shop.db?_journal_mode=WAL&_txlock=immediate".
+func openDatabase(ctx context.Context) (*sql.DB, *sqlstore.Store, func()) {
 	db, err := sql.Open("sqlite", "file::memory:?_txlock=immediate")
 	if err != nil {
 		log.Fatal(err)
@@ -37,7 +38,19 @@ func openDatabase(ctx context.Context) (*sql.DB, *sqlstore.Store) {
 	if err != nil {
 		log.Fatal(err)
 	}
-	return db, keys
+	return db, keys, func() {
+		if err := db.Close(); err != nil {
+			log.Print(err)
+		}
+	}
+}
+
+// respond is how the handlers of the examples answer.
+func respond(w http.ResponseWriter, status int, text string) {
+	w.WriteHeader(status)
+	if _, err := io.WriteString(w, text); err != nil {
+		log.Print(err)
+	}
 }
 
 // post sends a request to a handler and prints the answer.

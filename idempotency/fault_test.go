@@ -93,7 +93,7 @@ func TestAClaimThatFails(t *testing.T) {
 func TestAClaimWhoseAnswerIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &faulty{Store: newMemory(), fail: func(call string, n int) (bool, bool) { return false, call == "claim" && n == 1 }}
-		h := keyed(t, payments(), store, func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("done")) })
+		h := keyed(t, payments(), store, func(w http.ResponseWriter, _ *http.Request) { write(w, "done") })
 		for _, want := range []int{503, 409} {
 			if got := call(t, h, `{}`); got.status != want {
 				t.Errorf("got %+v, want %d", got, want)
@@ -137,7 +137,7 @@ func TestAnEndThatCannotBeWritten(t *testing.T) {
 		store := &faulty{Store: newMemory(), fail: func(call string, _ int) (bool, bool) { return call == "complete", false }}
 		h := keyed(t, payments(), store, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Location", "/payments/1")
-			w.Write([]byte("paid"))
+			write(w, "paid")
 		})
 		begin := time.Now()
 		got := call(t, h, `{}`)
@@ -159,7 +159,7 @@ func TestALateOwnerThatCannotRead(t *testing.T) {
 			store := &faulty{Store: memory, fail: func(call string, _ int) (bool, bool) { return call == "find", false }}
 			return keyed(t, payments(), &stalling{Store: store, cut: true, lost: errDisk}, h)
 		})
-		call(t, keyed(t, payments(), memory, func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("second")) }), `{}`)
+		call(t, keyed(t, payments(), memory, func(w http.ResponseWriter, _ *http.Request) { write(w, "second") }), `{}`)
 		close(goOn)
 		if got := <-late; got.status != 503 || strings.Contains(got.body, "late") {
 			t.Errorf("got %+v", got)
@@ -180,7 +180,7 @@ func TestAClientThatLeavesWhileItsKeyIsClaimed(t *testing.T) {
 		return false, false
 	}}, func(w http.ResponseWriter, _ *http.Request) {
 		ran = true
-		w.Write([]byte("done"))
+		write(w, "done")
 	})
 	h.ServeHTTP(&discard{}, newRequest(t, "/pay", "k1", `{}`).WithContext(ctx))
 	rec, found, err := store.Find(t.Context(), idempotency.Ref{Scope: "s", Namespace: "work", Key: "k1"})
@@ -198,8 +198,8 @@ func (d *discard) Header() http.Header {
 	}
 	return d.header
 }
-func (d *discard) WriteHeader(int)             {}
-func (d *discard) Write(b []byte) (int, error) { return 0, net.ErrClosed }
+func (d *discard) WriteHeader(int)           {}
+func (d *discard) Write([]byte) (int, error) { return 0, net.ErrClosed }
 
 // Fifty first times at once: one runs, the others hear what it said.
 func TestFiftyAtOnce(t *testing.T) {
@@ -263,7 +263,7 @@ func TestAConnectionThatIsResetAfterTheCommit(t *testing.T) {
 		}
 		w.Header().Set(idempotency.Replayed, got.header.Get(idempotency.Replayed))
 		w.WriteHeader(got.status)
-		io.WriteString(w, got.body)
+		write(w, got.body)
 	}))
 	client := &http.Client{Transport: &http.Transport{MaxConnsPerHost: 1}}
 	defer client.CloseIdleConnections()
@@ -285,7 +285,7 @@ func TestAConnectionThatIsResetAfterTheCommit(t *testing.T) {
 	if deliveries.Load() != 2 || s.runs.Load() != 1 {
 		t.Errorf("%d deliveries, %d runs", deliveries.Load(), s.runs.Load())
 	}
-	if response.StatusCode != 201 || string(body) != `{"A":1}` || response.Header.Get(idempotency.Replayed) != "true" {
+	if response.StatusCode != http.StatusCreated || string(body) != `{"A":1}` || response.Header.Get(idempotency.Replayed) != "true" {
 		t.Errorf("got %d %s, %v", response.StatusCode, body, response.Header)
 	}
 }

@@ -164,6 +164,11 @@ func newServer(t testing.TB, h http.Handler) *httptest.Server {
 	return s
 }
 
+// write says something. A client that has left does not hear it.
+func write(w http.ResponseWriter, text string) {
+	io.WriteString(w, text) //nolint:errcheck // as the comment says
+}
+
 // waitFor waits until a key is in a state.
 func (s *service) waitFor(t testing.TB, key string, state idempotency.State) {
 	t.Helper()

@@ -21,7 +21,7 @@ func keyed(t testing.TB, p idempotency.Policy, store idempotency.Store, h http.H
 	wrap, err := idempotency.Middleware(idempotency.MiddlewareParams{
 		Policy: p, Store: store, Scope: func(*http.Request) (string, error) { return "s", nil },
 		Current: func(w http.ResponseWriter, _ *http.Request, result idempotency.Result) {
-			w.Write([]byte(result.Record.Resource.ID))
+			write(w, result.Record.Resource.ID)
 		},
 	})
 	if err != nil {
@@ -49,7 +49,7 @@ func TestALeaseIsRenewed(t *testing.T) {
 		h := keyed(t, payments(), newMemory(), func(w http.ResponseWriter, _ *http.Request) {
 			runs++
 			after(time.Hour)
-			w.Write([]byte("done"))
+			write(w, "done")
 		})
 		first := make(chan *reply, 1)
 		go func() { first <- call(t, h, `{}`) }()
@@ -93,7 +93,7 @@ func stall(t *testing.T, h func(http.HandlerFunc) http.Handler) (goOn chan struc
 		<-goOn
 		w.Header().Set("X-Late", "1")
 		w.WriteHeader(http.StatusAccepted)
-		w.Write([]byte("late"))
+		write(w, "late")
 	})
 	go func() { late <- call(t, slow, `{}`) }()
 	synctest.Wait()
@@ -113,7 +113,7 @@ func TestALateOwnerIsFencedOff(t *testing.T) {
 		second := keyed(t, payments(), store, func(w http.ResponseWriter, r *http.Request) {
 			lease, _ := idempotency.LeaseFrom(r.Context())
 			epoch = lease.Epoch()
-			w.Write([]byte("second"))
+			write(w, "second")
 		})
 		if got := call(t, second, `{}`); got.body != "second" || got.replayed() || epoch != 2 {
 			t.Fatalf("got %+v, epoch %d", got, epoch)
@@ -140,7 +140,7 @@ func TestALateOwnerWhileAnotherWorks(t *testing.T) {
 		go func() {
 			second <- call(t, keyed(t, payments(), store, func(w http.ResponseWriter, _ *http.Request) {
 				<-end
-				w.Write([]byte("second"))
+				write(w, "second")
 			}), `{}`)
 		}()
 		synctest.Wait()
@@ -167,7 +167,7 @@ func TestALateOwnerWhoseKeyNamesAnotherWork(t *testing.T) {
 		if got := call(t, refuse, `{}`); got.status != 402 {
 			t.Fatalf("got %+v", got)
 		}
-		third := keyed(t, payments(), store, func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("third")) })
+		third := keyed(t, payments(), store, func(w http.ResponseWriter, _ *http.Request) { write(w, "third") })
 		if got := call(t, third, `{"another":1}`); got.body != "third" {
 			t.Fatalf("got %+v", got)
 		}
@@ -214,7 +214,7 @@ func TestARenewalThatFailsOnce(t *testing.T) {
 			if err := context.Cause(r.Context()); err != nil {
 				t.Error(err)
 			}
-			w.Write([]byte("done"))
+			write(w, "done")
 		})
 		if got := call(t, h, `{}`); got.body != "done" {
 			t.Errorf("got %+v", got)
@@ -296,7 +296,7 @@ func TestARepeatWaits(t *testing.T) {
 		h := keyed(t, p, newMemory(), func(w http.ResponseWriter, _ *http.Request) {
 			runs++
 			after(25 * time.Second)
-			w.Write([]byte("done"))
+			write(w, "done")
 		})
 		first := make(chan *reply, 1)
 		go func() { first <- call(t, h, `{}`) }()

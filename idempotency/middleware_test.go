@@ -77,7 +77,7 @@ func TestAKeyThatIsOptional(t *testing.T) {
 
 func TestScopesSeparatePrincipals(t *testing.T) {
 	s := serve(t, payments(), func(w http.ResponseWriter, r *http.Request) {
-		w.Write([]byte("secret of " + r.Header.Get("Authorization")))
+		write(w, "secret of "+r.Header.Get("Authorization"))
 	})
 	as := func(who string) *reply {
 		r := newRequest(t, s.URL, "k1", `{}`)
@@ -153,7 +153,7 @@ func TestEmptyAnswersAreReplayed(t *testing.T) {
 func TestAnEncodedAnswerKeepsItsEncoding(t *testing.T) {
 	s := serve(t, payments(), func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Encoding", "br")
-		w.Write([]byte("bytes that mean nothing without it"))
+		write(w, "bytes that mean nothing without it")
 	})
 	first, again := s.post(t, "k1", `{}`), s.post(t, "k1", `{}`)
 	if again.header.Get("Content-Encoding") != "br" || again.body != first.body || again.header.Get("Content-Type") != first.header.Get("Content-Type") {
@@ -198,7 +198,7 @@ func TestAPanicFreesTheKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := keyed(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	h := keyed(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusCreated)
 		if broken {
 			panic("boom")
@@ -241,7 +241,7 @@ func TestAResourceTakesTheKey(t *testing.T) {
 		http.Error(w, "the model failed", http.StatusBadGateway)
 	}, func(p *idempotency.MiddlewareParams) {
 		p.Current = func(w http.ResponseWriter, _ *http.Request, result idempotency.Result) {
-			w.Write([]byte(result.Record.Resource.Kind + " " + result.Record.Resource.ID))
+			write(w, result.Record.Resource.Kind+" "+result.Record.Resource.ID)
 		}
 	})
 	mode = "refused"
@@ -257,8 +257,7 @@ func TestAResourceTakesTheKey(t *testing.T) {
 	once := newRequest(t, s.URL+"/pay", "k2", `{}`)
 	once.Close = true // on a used connection Go's client would repeat it by itself
 	if response, err := http.DefaultTransport.(*http.Transport).Clone().RoundTrip(once); err == nil {
-		response.Body.Close()
-		t.Error("a panic was answered")
+		t.Error("a panic was answered", response.Body.Close())
 	}
 	s.expect(t, s.post(t, "k2", `{}`), 200, 3)
 }
@@ -280,7 +279,7 @@ func TestAClientThatLeaves(t *testing.T) {
 	go func() {
 		response, err := http.DefaultClient.Do(newRequest(t, s.URL+"/pay", "k1", `{"a":1}`).WithContext(ctx))
 		if err == nil {
-			response.Body.Close()
+			err = response.Body.Close()
 		}
 		gone <- err
 	}()

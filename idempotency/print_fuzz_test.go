@@ -198,17 +198,19 @@ func canonical(v value) string {
 	case string:
 		return strconv.Quote(v)
 	case []value:
-		out := "["
+		var out strings.Builder
+		out.WriteString("[")
 		for _, one := range v {
-			out += canonical(one) + ","
+			out.WriteString(canonical(one) + ",")
 		}
-		return out + "]"
+		return out.String() + "]"
 	case map[string]value:
-		out := "{"
+		var out strings.Builder
+		out.WriteString("{")
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			out += strconv.Quote(name) + ":" + canonical(v[name]) + ","
+			out.WriteString(strconv.Quote(name) + ":" + canonical(v[name]) + ",")
 		}
-		return out + "}"
+		return out.String() + "}"
 	case bool:
 		return strconv.FormatBool(v)
 	default:
