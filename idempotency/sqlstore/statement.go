@@ -64,30 +64,27 @@ WHERE scope = $1 AND namespace = $2 AND idempotency_key = $3 AND owner = $4 AND 
 WHERE scope = $1 AND namespace = $2 AND idempotency_key = $3`
 
 	// The limit of a sweep is a subquery of its own: PostgreSQL works it out
-	// once and can look it up in an index. So is the choice of rows, which a
-	// join could otherwise run, and lock, again and again.
-	stripText = `WITH picked AS MATERIALIZED (
-  SELECT scope, namespace, idempotency_key FROM idempotency_keys
+	// once and can look it up in an index. Rows are named by their place, so
+	// that they are found without any search.
+	stripText = `UPDATE idempotency_keys SET body = NULL, header = NULL
+WHERE {among} SELECT {place} FROM idempotency_keys
   WHERE body IS NOT NULL AND answer_expires_at <= (SELECT {now} - CAST($2 AS bigint))
-  ORDER BY answer_expires_at LIMIT $3 {skip}
-)
-UPDATE idempotency_keys SET body = NULL, header = NULL
-WHERE (scope, namespace, idempotency_key) IN (SELECT scope, namespace, idempotency_key FROM picked)`
+  ORDER BY answer_expires_at LIMIT $3 {end}`
 
-	forgetText = `WITH picked AS MATERIALIZED (
-  SELECT scope, namespace, idempotency_key FROM idempotency_keys
+	forgetText = `DELETE FROM idempotency_keys
+WHERE {among} SELECT {place} FROM idempotency_keys
   WHERE key_expires_at <= (SELECT {now} - CAST($2 AS bigint))
     AND (lease_expires_at IS NULL OR lease_expires_at <= (SELECT {now} - CAST($2 AS bigint)))
-  ORDER BY key_expires_at LIMIT $3 {skip}
-)
-DELETE FROM idempotency_keys
-WHERE (scope, namespace, idempotency_key) IN (SELECT scope, namespace, idempotency_key FROM picked)`
+  ORDER BY key_expires_at LIMIT $3 {end}`
 )
 
 func newStatements(d Dialect) statements {
-	replacer := strings.NewReplacer("{now}", nowSQLite, "{skip}", "")
+	replacer := strings.NewReplacer("{now}", nowSQLite, "{place}", "rowid", "{among}", "rowid IN (", "{end}", ")")
 	if d == PostgreSQL {
-		replacer = strings.NewReplacer("{now}", nowPostgreSQL, "{skip}", "FOR UPDATE SKIP LOCKED")
+		// A row that is changed at the same time has another place then, and
+		// is left to the next sweep.
+		replacer = strings.NewReplacer("{now}", nowPostgreSQL,
+			"{place}", "ctid", "{among}", "ctid = ANY (ARRAY(", "{end}", "FOR UPDATE SKIP LOCKED))")
 	}
 	return statements{
 		insert:   replacer.Replace(insertText),
