@@ -121,13 +121,28 @@ func together(n int, run func(i int)) {
 // sendWith posts JSON with headers and without a secret.
 func sendWith(t *testing.T, r *apptest.Running, path, body string, headers map[string]string) said {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.URL+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	request := requestOf(t, nobody(r), http.MethodPost, path, body)
 	for name, value := range headers {
 		request.Header.Set(name, value)
 	}
+	return sendRequest(t, request)
+}
+
+// requestOf is a request of a caller.
+func requestOf(t *testing.T, c caller, method, path, body string) *http.Request {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, c.r.URL+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.secret != "" {
+		request.Header.Set("Authorization", "Bearer "+c.secret)
+	}
+	return request
+}
+
+func sendRequest(t *testing.T, request *http.Request) said {
+	t.Helper()
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		t.Fatal(err)
