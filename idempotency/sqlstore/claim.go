@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/actionpulse/actionpulse/idempotency"
@@ -103,8 +104,7 @@ func (s *Store) takeOver(ctx context.Context, tx *sql.Tx, c claimant, t taken) (
 			anew = 0
 		}
 	}
-	args := append(t.args[:len(t.args):len(t.args)],
-		anew, t.rec.Owner.Epoch, string(t.rec.State), lease, t.rec.Owner.Token[:])
+	args := slices.Concat(t.args, []any{anew, t.rec.Owner.Epoch, string(t.rec.State), lease, t.rec.Owner.Token[:]})
 	claim, ok, err := s.own(ctx, tx, c, s.sql.takeOver, args)
 	if anew == 0 {
 		made := claim.Record.Resource // also what was made since the row was read

@@ -98,7 +98,7 @@ func runChild(t *testing.T, o order) {
 	cmd.Env = append(os.Environ(), childEnv+"="+string(text))
 	out, err := cmd.CombinedOutput()
 	exit, ok := errors.AsType[*exec.ExitError](err)
-	if !ok || !exit.Sys().(syscall.WaitStatus).Signaled() { //nolint:errcheck // it is that type on unix
+	if !ok || !exit.Sys().(syscall.WaitStatus).Signaled() {
 		t.Fatalf("the child did not die at %q: %v\n%s", o.Step, err, out)
 	}
 }

@@ -82,7 +82,7 @@ func (f *fixture) plan(t testing.TB, text string, args []any) string {
 			values[i] = new(any)
 		}
 		must(t, rows.Scan(values...))
-		fmt.Fprintln(&plan, *values[len(values)-1].(*any)) //nolint:errcheck // it was made above
+		fmt.Fprintln(&plan, *values[len(values)-1].(*any))
 	}
 	must(t, rows.Err())
 	return plan.String()

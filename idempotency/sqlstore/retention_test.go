@@ -31,8 +31,8 @@ func swept(t *testing.T, test func(t *testing.T, f *fixture, pass func(time.Dura
 	}
 }
 
-func charge(key, method, creditType, amount string) idempotency.Request {
-	r := request(idempotency.CreditMovement(day), key, `{"credit_type":"`+creditType+`","amount":`+amount+`}`)
+func charge(method, creditType, amount string) idempotency.Request {
+	r := request(idempotency.CreditMovement(day), "k", `{"credit_type":"`+creditType+`","amount":`+amount+`}`)
 	r.Facts = []idempotency.Fact{{Name: "method", Value: method}, {Name: "customer", Value: "c1"}}
 	return r
 }
@@ -41,7 +41,7 @@ func charge(key, method, creditType, amount string) idempotency.Request {
 func TestPrunedKey(t *testing.T) {
 	t.Parallel()
 	swept(t, func(t *testing.T, f *fixture, pass func(time.Duration)) {
-		first := charge("k", "charge", "main", `"5"`)
+		first := charge("charge", "main", `"5"`)
 		_, err := f.Run(t.Context(), first, unit(t.Context(), "k", ok("1")))
 		must(t, err)
 		pass(day - time.Microsecond)
@@ -49,19 +49,19 @@ func TestPrunedKey(t *testing.T) {
 		if err != nil || !kept.Replayed || kept.AnswerExpired || string(kept.Answer.Body) != "1" {
 			t.Fatalf("while it is kept: %+v, %v", kept, err)
 		}
-		_, err = f.Run(t.Context(), charge("k", "charge", "main", `5.0`), never(t))
+		_, err = f.Run(t.Context(), charge("charge", "main", `5.0`), never(t))
 		problem(t, err, idempotency.Mismatch) // other bytes
 		pass(time.Microsecond)
 		for _, amount := range []string{`"5"`, `5`, `"5.00"`, `5.0`} {
-			again, err := f.Run(t.Context(), charge("k", "charge", "main", amount), never(t))
+			again, err := f.Run(t.Context(), charge("charge", "main", amount), never(t))
 			if err != nil || !again.Replayed || !again.AnswerExpired || again.Answer != nil || again.Record.Answer != nil ||
 				again.Record.Resource != ok("1").Resource {
 				t.Errorf("%s: %+v, %v", amount, again, err)
 			}
 		}
 		for name, r := range map[string]idempotency.Request{
-			"charge 6": charge("k", "charge", "main", `"6"`), "adjust 5": charge("k", "adjust", "main", `"5"`),
-			"other type": charge("k", "charge", "bonus", `"5"`), "no JSON": request(idempotency.CreditMovement(day), "k", "{"),
+			"charge 6": charge("charge", "main", `"6"`), "adjust 5": charge("adjust", "main", `"5"`),
+			"other type": charge("charge", "bonus", `"5"`), "no JSON": request(idempotency.CreditMovement(day), "k", "{"),
 		} {
 			_, err := f.Run(t.Context(), r, never(t))
 			if e := problem(t, err, idempotency.Mismatch); e.Record.Resource != ok("1").Resource {

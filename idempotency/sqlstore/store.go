@@ -86,7 +86,7 @@ func New(o Options) (*Store, error) {
 		return nil, errors.New("the store needs a dialect")
 	}
 	if (o.Write == nil) != (o.Unknown == nil) {
-		return nil, errors.New("Write and Unknown belong together")
+		return nil, errors.New("the options Write and Unknown belong together")
 	}
 	if o.Write == nil {
 		o.Write, o.Unknown = writer(o.DB), isUnknown
@@ -118,15 +118,23 @@ const (
 )
 
 func checkRef(r idempotency.Ref) error {
+	if !fits(r) {
+		return ErrRef
+	}
+	return nil
+}
+
+// fits says whether the table can hold a key.
+func fits(r idempotency.Ref) bool {
 	for _, one := range []struct {
 		text  string
 		limit int
 	}{{r.Scope, scopeLimit}, {r.Namespace, namespaceLimit}, {r.Key, keyLimit}} {
 		if one.text == "" || len(one.text) > one.limit || !isText(one.text) {
-			return ErrRef
+			return false
 		}
 	}
-	return nil
+	return true
 }
 
 // isText says whether both engines keep a text as it is.
@@ -134,14 +142,14 @@ func isText(text string) bool { return utf8.ValidString(text) && !strings.Contai
 
 // newToken makes the token of an owner.
 func newToken() (token [16]byte) {
-	rand.Read(token[:]) //nolint:errcheck // it never fails: the program ends instead
+	rand.Read(token[:]) // it never fails: the program ends instead
 	return token
 }
 
 // Find implements [idempotency.Store]. The record has an answer only as long
 // as that is kept by the clock. A key that the table cannot hold was never used.
 func (s *Store) Find(ctx context.Context, ref idempotency.Ref) (idempotency.Record, bool, error) {
-	if checkRef(ref) != nil {
+	if !fits(ref) {
 		return idempotency.Record{}, false, nil
 	}
 	rec, now, found, err := s.find(ctx, s.options.DB, ref)

@@ -201,13 +201,13 @@ func commit(t testing.TB, tx *sql.Tx) {
 }
 
 // problem fails the test unless err is a refusal for a reason.
-func problem(t testing.TB, err error, want idempotency.Problem) *idempotency.Error {
+func problem(t testing.TB, err error, want idempotency.Problem) idempotency.Error {
 	t.Helper()
 	e, ok := errors.AsType[*idempotency.Error](err)
 	if !ok || e.Problem != want {
 		t.Fatalf("got %v, want problem %d", err, want)
 	}
-	return e
+	return *e
 }
 
 func must(t testing.TB, err error) {
