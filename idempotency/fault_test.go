@@ -157,7 +157,7 @@ func TestALateOwnerThatCannotRead(t *testing.T) {
 		memory := newMemory()
 		goOn, late := stall(t, func(h http.HandlerFunc) http.Handler {
 			store := &faulty{Store: memory, fail: func(call string, _ int) (bool, bool) { return call == "find", false }}
-			return keyed(t, payments(), &stalling{Store: store, cut: true, lost: errDisk}, h)
+			return keyed(t, payments(), &stalling{Store: store, fails: always, lost: errDisk}, h)
 		})
 		call(t, keyed(t, payments(), memory, func(w http.ResponseWriter, _ *http.Request) { write(w, "second") }), `{}`)
 		close(goOn)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"pgregory.net/rapid"
 
 	"github.com/actionpulse/actionpulse/idempotency"
@@ -32,8 +33,9 @@ func FuzzNormalJSON(f *testing.F) {
 		if got := p.Differs(decoded); got != nil {
 			t.Fatalf("the encoding changed %q", got)
 		}
-		if slices.Contains(p.Differs(printOf(markers, `{}`)), "body") && !bytes.Contains(body, []byte("body")) {
-			return // it is compared byte by byte
+		text := jsontext.Value(body)
+		if text.Kind() != '{' || !text.IsValid() || len(body) > 1000 || bytes.Count(body, []byte("["))+bytes.Count(body, []byte("{")) > 64 {
+			return // it is compared byte by byte, or may be
 		}
 		var spaced bytes.Buffer
 		if err := json.Indent(&spaced, body, " ", "\t"); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,6 +33,18 @@ func (l *ledger) add(_ context.Context, counts []idempotency.Count) error {
 		l.sums[c.Ref] = idempotency.Count{Ref: c.Ref, Repeats: sum.Repeats + c.Repeats, Conflicts: sum.Conflicts + c.Conflicts}
 	}
 	return nil
+}
+
+func (l *ledger) set(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.err = err
+}
+
+func (l *ledger) sum(ref idempotency.Ref) idempotency.Count {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.sums[ref]
 }
 
 func newLedger() *ledger { return &ledger{sums: map[idempotency.Ref]idempotency.Count{}} }
@@ -111,30 +124,30 @@ func TestTallyRunsUntilItsEnd(t *testing.T) {
 		l := newLedger()
 		tally := idempotency.NewTally(l.add)
 		ctx, stop := context.WithCancel(t.Context())
-		failures := 0
+		var failures atomic.Int64
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			tally.Run(ctx, time.Second, func(error) { failures++ })
+			tally.Run(ctx, time.Second, func(error) { failures.Add(1) })
 		}()
 		tally.Repeat(ref("a"))
-		l.err = errors.New("disk")
+		l.set(errors.New("disk"))
 		<-time.After(1500 * time.Millisecond)
 		synctest.Wait()
-		if failures != 1 || l.sums[ref("a")].Repeats != 0 {
-			t.Fatalf("%d failures, %+v", failures, l.sums)
+		if failures.Load() != 1 || l.sum(ref("a")).Repeats != 0 {
+			t.Fatalf("%d failures, %+v", failures.Load(), l.sum(ref("a")))
 		}
-		l.err = nil
+		l.set(nil)
 		<-time.After(time.Second)
 		synctest.Wait()
-		if failures != 1 || l.sums[ref("a")].Repeats != 1 {
-			t.Fatalf("%d failures, %+v", failures, l.sums)
+		if failures.Load() != 1 || l.sum(ref("a")).Repeats != 1 {
+			t.Fatalf("%d failures, %+v", failures.Load(), l.sum(ref("a")))
 		}
 		tally.Repeat(ref("a"))
 		stop()
 		<-ended
-		if l.sums[ref("a")].Repeats != 2 {
-			t.Errorf("the last counts are lost: %+v", l.sums)
+		if l.sum(ref("a")).Repeats != 2 {
+			t.Errorf("the last counts are lost: %+v", l.sum(ref("a")))
 		}
 	})
 }
