@@ -27,11 +27,8 @@ const (
 	CodeUnavailable          Code = "unavailable"
 	CodeQueryTimeout         Code = "query_timeout"
 
-	CodeInvalidCredentials     Code = "invalid_credentials"
-	CodeConflict               Code = "conflict"
-	CodeIdempotencyKeyRequired Code = "idempotency_key_required"
-	CodeInvalidRequest         Code = "invalid_request"
-	CodeIdempotencyConflict    Code = "idempotency_conflict"
+	CodeInvalidCredentials Code = "invalid_credentials"
+	CodeConflict           Code = "conflict"
 )
 
 // KeyFate is what became of the Idempotency-Key that a refused request
@@ -83,12 +80,6 @@ var Catalogue = []Spec{
 		"the body is not valid JSON in UTF-8, repeats a member name or nests deeper than 64 levels",
 		"correct the body; a repeat gets the same refusal",
 		KeyFree,
-	},
-	{
-		CodeIdempotencyKeyRequired, http.StatusBadRequest, false, false,
-		"the operation must have an Idempotency-Key and the header is absent or empty",
-		"send a key composed from the unit of work, the same on every attempt",
-		KeyUntouched,
 	},
 	{
 		CodeUnauthenticated, http.StatusUnauthorized, false, false,
@@ -145,12 +136,6 @@ var Catalogue = []Spec{
 		"",
 	},
 	{
-		CodeIdempotencyConflict, http.StatusConflict, false, false,
-		"the Idempotency-Key was already used with a different request",
-		"look at details.unit, the work that the key names; for other work use another key",
-		KeyTaken,
-	},
-	{
 		CodePayloadTooLarge, http.StatusRequestEntityTooLarge, false, false,
 		"the body, once inflated, is larger than details.limit_bytes",
 		"send a smaller body, for example half of the batch",
@@ -173,12 +158,6 @@ var Catalogue = []Spec{
 		"the Idempotency-Key of a release marker was already used with another body; details.differs names its members",
 		"send the body as it was, or use another key for another deploy",
 		KeyTaken,
-	},
-	{
-		CodeInvalidRequest, http.StatusUnprocessableEntity, false, false,
-		"the Idempotency-Key of keyed work is malformed, or its body has a member that is not allowed; details.field names it",
-		"correct the request, then send it with the same key or another",
-		KeyFree,
 	},
 	{
 		CodeRateLimited, http.StatusTooManyRequests, true, true,

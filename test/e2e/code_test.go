@@ -1,30 +1,16 @@
 package e2e_test
 
 import (
-	"bufio"
-	"bytes"
-	"compress/gzip"
-	"context"
-	"crypto/rand"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
-
-	_ "modernc.org/sqlite" // to suspend an organization behind the server's back
 
 	"github.com/actionpulse/actionpulse/api"
 	"github.com/actionpulse/actionpulse/internal/apptest"
-	"github.com/actionpulse/actionpulse/internal/credential"
-	"github.com/actionpulse/actionpulse/internal/storage/sqldb"
-	"github.com/actionpulse/actionpulse/internal/storage/sqlstore"
 )
 
 const goodBatch = `{"events":[{"event":"e","anon_id":"a"}]}`
@@ -76,10 +62,20 @@ func readRefusal(t *testing.T, response *http.Response) refusal {
 	return refusal{response.StatusCode, response.Header, api.Code(code), envelope.Error}
 }
 
-// TestEveryCodeHasACause produces every code of the catalogue with a real
-// cause and checks the envelope against what the catalogue says of it.
+// TestEveryCodeHasACause produces every row of the catalogue, each code with
+// each of its statuses, with a real cause and checks the envelope against what
+// the catalogue says of it.
 func TestEveryCodeHasACause(t *testing.T) {
 	causes := map[api.Code]func(*testing.T) refusal{
+		api.CodeInvalidCredentials: func(t *testing.T) refusal {
+			r := apptest.New(t).MustServe()
+			return send(t, "POST", r.URL+"/api/v1/auth/login", "", strings.NewReader(loginBody(r.Setup.Email, "wrong")))
+		},
+		api.CodeConflict: func(t *testing.T) refusal {
+			r := apptest.New(t).MustServe()
+			url := r.URL + own(r) + "/members/" + r.Setup.UserID
+			return send(t, "PATCH", url, r.Setup.AccessToken, strings.NewReader(`{"role":"viewer"}`))
+		},
 		api.CodeInvalidJSON: func(t *testing.T) refusal {
 			r := apptest.New(t).MustServe()
 			return send(t, "POST", r.URL+"/v1/track", r.Setup.ServerKey, strings.NewReader(`{"events":`))
@@ -131,9 +127,13 @@ func TestEveryCodeHasACause(t *testing.T) {
 		api.CodeUnavailable:  crowded,
 		api.CodeQueryTimeout: slowQuery,
 	}
+	others := map[api.Code]func(*testing.T) refusal{api.CodeValidationFailed: keyWithAnotherBody}
 	for _, spec := range api.Catalogue {
-		t.Run(string(spec.Code), func(t *testing.T) {
+		t.Run(fmt.Sprint(spec.Code, " ", spec.Status), func(t *testing.T) {
 			cause := causes[spec.Code]
+			if spec != api.Lookup(spec.Code) { // a second status
+				cause = others[spec.Code]
+			}
 			if cause == nil {
 				t.Fatal("nothing here produces it")
 			}
@@ -164,125 +164,4 @@ func withHeader(t *testing.T, r *apptest.Running, name, value string) *http.Requ
 	request.Header.Set("Authorization", "Bearer "+r.Setup.ServerKey)
 	request.Header.Set(name, value)
 	return request
-}
-
-// expiredToken uses an access token that was made two days ago for a day.
-func expiredToken(t *testing.T) refusal {
-	site := apptest.New(t)
-	db, err := sqldb.Open(t.Context(), sqldb.Options{Path: filepath.Join(site.Dir, "actionpulse.db"), Clock: time.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
-	past := func() time.Time { return time.Now().Add(-48 * time.Hour) }
-	service := credential.NewService(credential.Params{Store: sqlstore.New(db), Clock: past, Random: rand.Reader})
-	_, secret, err := service.Create(t.Context(), credential.CreateParams{
-		Kind: credential.Access, Name: "old", OrganizationID: site.Setup.OrganizationID, UserID: site.Setup.UserID, Lifetime: 24 * time.Hour,
-	})
-	if err := errors.Join(err, db.Close()); err != nil {
-		t.Fatal(err)
-	}
-	r := site.MustServe()
-	return send(t, "POST", r.URL+"/api/v1/projects/"+site.Setup.Project.ID+"/query", secret, strings.NewReader(`{"type":"events"}`))
-}
-
-func suspended(t *testing.T) refusal {
-	site := apptest.New(t)
-	db, err := sql.Open("sqlite", filepath.Join(site.Dir, "actionpulse.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = db.ExecContext(t.Context(), `UPDATE organizations SET suspended_at = 1`)
-	if err := errors.Join(err, db.Close()); err != nil {
-		t.Fatal(err)
-	}
-	r := site.MustServe()
-	return send(t, "POST", r.URL+"/v1/track", r.Setup.ServerKey, strings.NewReader(goodBatch))
-}
-
-// begin opens a connection and sends the head of a request with a body of a
-// size, and nothing of the body.
-func begin(t *testing.T, r *apptest.Running, size int) net.Conn {
-	t.Helper()
-	var dialer net.Dialer
-	conn, err := dialer.DialContext(t.Context(), "tcp", strings.TrimPrefix(r.URL, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = conn.Close() }) // the server may have closed it already
-	if _, err := fmt.Fprintf(conn, "POST /v1/track HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n", r.Setup.ServerKey, size); err != nil {
-		t.Fatal(err)
-	}
-	return conn
-}
-
-func slowBody(t *testing.T) refusal {
-	r := apptest.New(t, "--intake.body_timeout", "200ms").MustServe()
-	conn := begin(t, r, 100)
-	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return readRefusal(t, response)
-}
-
-// crowded fills the memory for bodies with requests that never go on.
-func crowded(t *testing.T) refusal {
-	r := apptest.New(t, "--intake.body_memory", "8MiB").MustServe()
-	for range 64 {
-		conn := begin(t, r, 1<<20)
-		if _, err := conn.Write(bytes.Repeat([]byte(" "), 1<<20-1)); err != nil {
-			break // it was refused
-		}
-	}
-	for {
-		var packed bytes.Buffer
-		w := gzip.NewWriter(&packed)
-		if _, err := w.Write([]byte(`{"events":[{"event":"e","anon_id":"a","properties":{"pad":"` + strings.Repeat("x", 60<<10) + `"}}]}`)); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
-		request := withHeader(t, r, "Content-Encoding", "gzip")
-		request.Body, request.ContentLength = io.NopCloser(&packed), int64(packed.Len())
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if response.StatusCode == http.StatusAccepted { // the others have not arrived yet
-			if err := response.Body.Close(); err != nil {
-				t.Fatal(err)
-			}
-			continue
-		}
-		return readRefusal(t, response)
-	}
-}
-
-// slowQuery asks more of the event store than can be had in its time.
-func slowQuery(t *testing.T) refusal {
-	r := apptest.New(t, "--query.time_budget", "10ms").MustServe()
-	for range 30 {
-		r.TrackNew(1000)
-	}
-	steps := strings.TrimSuffix(strings.Repeat(`{"event":"e","where":[{"property":"properties.x","op":"not_set"}]},`, 10), ",")
-	body := `{"type":"funnel","from":"2020-01-01T00:00:00Z","to":"2099-01-01T00:00:00Z","window":"24h","steps":[` + steps + `]}`
-	deadline, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	for deadline.Err() == nil {
-		response := do(t, "POST", r.URL+"/api/v1/projects/"+r.Setup.Project.ID+"/query", r.Setup.AccessToken, strings.NewReader(body))
-		if response.StatusCode == http.StatusOK { // little of it is stored yet
-			if err := response.Body.Close(); err != nil {
-				t.Fatal(err)
-			}
-			continue
-		}
-		refused := readRefusal(t, response)
-		if details, ok := refused.error["details"].(map[string]any); !ok || details["hint"] == nil {
-			t.Errorf("no hint: %v", refused.error)
-		}
-		return refused
-	}
-	t.Fatal("every query is fast")
-	return refusal{}
 }

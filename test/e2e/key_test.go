@@ -185,7 +185,7 @@ func TestRefusedKeys(t *testing.T) {
 		`{"name":" ","kind":"server"}`: "name", `{"name":"` + strings.Repeat("n", 201) + `","kind":"server"}`: "name", `{"kind":"server"}`: "name",
 		`{"name":"k","kind":"server","origins":["https://a.example"]}`: "origins", `{"name":"k","kind":"browser","origins":["a.example"]}`: "origins",
 		`{"name":"k","kind":"browser","origins":["https://a.example/path"]}`: "origins",
-		`{"name":"k","kind":"server","rate":-1}`:                              "rate", `{"name":"k","kind":"server","burst":0}`: "burst",
+		`{"name":"k","kind":"server","rate":-1}`:                             "rate", `{"name":"k","kind":"server","burst":0}`: "burst",
 		`{"name":"k","kind":"server","project_id":"x"}`: "project_id",
 	} {
 		if s := owner(r).refused(t, "validation_failed", "POST", project(r)+"/ingest-keys", body); s.detail("field") != field {

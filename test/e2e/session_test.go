@@ -34,7 +34,7 @@ func TestLogin(t *testing.T) {
 		}
 		for body, code := range map[string]string{
 			`{`: "invalid_json", `{}`: "validation_failed", `{"email":"a@b","password":1}`: "validation_failed",
-			`{"email":"a@b","password":"x","remember":true}`:                 "validation_failed",
+			`{"email":"a@b","password":"x","remember":true}`:                   "validation_failed",
 			`{"email":"a@b","password":"` + strings.Repeat("x", 20<<10) + `"}`: "payload_too_large",
 		} {
 			nobody(r).refused(t, code, "POST", "/api/v1/auth/login", body)
