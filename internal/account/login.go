@@ -30,7 +30,7 @@ type LoginParams struct {
 // organization, or of any; unavailable.
 func (s *Sessions) Login(ctx context.Context, p LoginParams) (Tokens, error) {
 	email := strings.ToLower(p.Email)
-	user, found, err := s.findUser(ctx, email)
+	user, err := s.findUser(ctx, email)
 	if err != nil {
 		return Tokens{}, err
 	}
@@ -51,17 +51,20 @@ func (s *Sessions) Login(ctx context.Context, p LoginParams) (Tokens, error) {
 	return s.begin(ctx, user, place, p.Client)
 }
 
-// findUser returns the user with an email. An email that cannot be one is
-// nobody's.
-func (s *Sessions) findUser(ctx context.Context, email string) (User, bool, error) {
+// findUser returns the user with an email, who has no id and no hash if there
+// is none. An email that cannot be one is nobody's.
+func (s *Sessions) findUser(ctx context.Context, email string) (User, error) {
 	if !validEmail(email) {
-		return User{}, false, nil
+		return User{}, nil
 	}
 	user, found, err := s.store.FindUser(ctx, email)
 	if err != nil {
-		return User{}, false, fmt.Errorf("find a user: %w", err)
+		return User{}, fmt.Errorf("find a user: %w", err)
 	}
-	return user, found, nil
+	if !found {
+		return User{}, nil
+	}
+	return user, nil
 }
 
 // membership returns the user's place in an organization.
@@ -157,13 +160,11 @@ func (s *Sessions) mint(session Session, organizationID string, now time.Time) (
 	if err != nil {
 		return NextTokens{}, Tokens{}, err
 	}
-	return NextTokens{
-			Refresh: RefreshToken{
-				Hash: credential.HashSecret(refresh), CreatedAt: now, ExpiresAt: now.Add(RefreshLifetime),
-			},
-			Access: draft,
-		}, Tokens{
-			AccessToken: access, RefreshToken: refresh, ExpiresIn: AccessLifetime,
-			UserID: session.UserID, OrganizationID: organizationID, SessionID: session.ID,
-		}, nil
+	next := NextTokens{Access: draft, Refresh: RefreshToken{
+		Hash: credential.HashSecret(refresh), CreatedAt: now, ExpiresAt: now.Add(RefreshLifetime),
+	}}
+	return next, Tokens{
+		AccessToken: access, RefreshToken: refresh, ExpiresIn: AccessLifetime,
+		UserID: session.UserID, OrganizationID: organizationID, SessionID: session.ID,
+	}, nil
 }

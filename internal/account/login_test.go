@@ -96,6 +96,44 @@ func TestBruteForceIsSlowed(t *testing.T) {
 	mustFail(t, "one guess too many", err, api.CodeRateLimited)
 }
 
+// TestGuessesAtAnInvitationCount: whoever has the link to an invitation of an
+// existing user has no more tries at the password than at a login.
+func TestGuessesAtAnInvitationCount(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	other, err := b.services.Organizations.Create(t.Context(), auditlog.Actor{UserID: b.setup.UserID}, "other")
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := account.InviteParams{OrganizationID: b.setup.OrganizationID, Email: "c@d", Role: account.RoleOwner}
+	_, token, err := b.services.Invitations.Create(t.Context(), second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	accept := account.AcceptParams{Token: token, Password: "correct horse"}
+	if _, err := b.services.Invitations.Accept(t.Context(), accept); err != nil {
+		t.Fatal(err)
+	}
+	second.OrganizationID = other.ID
+	if _, accept.Token, err = b.services.Invitations.Create(t.Context(), second); err != nil {
+		t.Fatal(err)
+	}
+	guess := accept
+	guess.Password = "wrong horse"
+	for range account.DefaultFreeFailures {
+		_, err := b.services.Invitations.Accept(t.Context(), guess)
+		mustFail(t, "a guess", err, api.CodeInvalidCredentials)
+	}
+	_, err = b.services.Invitations.Accept(t.Context(), accept)
+	mustFail(t, "the right password", err, api.CodeRateLimited)
+	_, err = b.login(t, "c@d", accept.Password)
+	mustFail(t, "at the login", err, api.CodeRateLimited)
+	b.now = b.now.Add(account.DefaultFailureInterval)
+	if _, err := b.services.Invitations.Accept(t.Context(), accept); err != nil {
+		t.Errorf("after the wait: %v", err)
+	}
+}
+
 // TestGuessesAtOnceAreNotMore: attempts that are under way count.
 func TestGuessesAtOnceAreNotMore(t *testing.T) {
 	t.Parallel()

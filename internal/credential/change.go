@@ -18,9 +18,10 @@ import (
 
 const (
 	// DefaultOverlap is how long a rotated credential should work beside the
-	// new one, MaxOverlap the longest that it may.
+	// new one.
 	DefaultOverlap = 24 * time.Hour
-	MaxOverlap     = 30 * 24 * time.Hour
+	// MaxOverlap is the longest that it may.
+	MaxOverlap = 30 * 24 * time.Hour
 )
 
 // Create makes a credential and returns it with its secret, which cannot be

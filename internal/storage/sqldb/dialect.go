@@ -13,8 +13,9 @@ import (
 // messages, without secrets.
 type dialect interface {
 	fmt.Stringer
-	// folder names the engine's migrations.
-	folder() string
+	migrator
+	messenger
+
 	// prepare makes what must exist before a store can be created.
 	prepare() error
 	// present returns ErrMissing when there is nothing to connect to.
@@ -26,6 +27,15 @@ type dialect interface {
 	check(ctx context.Context, writer *sql.DB) error
 	// keys is how the store of idempotency keys calls the engine.
 	keys() keystore.Dialect
+	// repeatable says whether a transaction failed only because of others
+	// running at the same time, was rolled back whole and may be run again.
+	repeatable(err error) bool
+}
+
+// migrator is what migrating needs to know of an engine.
+type migrator interface {
+	// folder names the engine's migrations.
+	folder() string
 	// hasTable is a query with one parameter, a table's name, that counts 0
 	// or 1.
 	hasTable() string
@@ -33,9 +43,11 @@ type dialect interface {
 	// transaction, after which no other process migrates; empty when the
 	// transaction alone sees to that.
 	lockMigrations() string
-	// repeatable says whether a transaction failed only because of others
-	// running at the same time, was rolled back whole and may be run again.
-	repeatable(err error) bool
+}
+
+// messenger is how processes that share a store tell one another that
+// something was changed.
+type messenger interface {
 	// announce is a statement with one parameter, a channel's name, that tells
 	// those who listen there that something was changed; empty when there can
 	// be no others.

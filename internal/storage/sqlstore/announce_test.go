@@ -3,6 +3,7 @@ package sqlstore_test
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"testing"
 	"time"
 
@@ -36,7 +37,12 @@ func newProcess(t *testing.T, db *sqldb.DB) *process {
 	go func() {
 		ended <- db.Listen(ctx, func() { p.keys.Forget(); p.heard <- struct{}{} }, func(err error) { t.Error(err) })
 	}()
-	t.Cleanup(func() { cancel(); <-ended })
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("the listener ended with %v, want context.Canceled", err)
+		}
+	})
 	p.wait(t)
 	return p
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/actionpulse/actionpulse/internal/auditlog"
@@ -129,12 +130,14 @@ func (s *Store) ListCredentials(ctx context.Context, organizationID string, afte
 
 // ListProjectCredentials implements credential.Store.
 func (s *Store) ListProjectCredentials(ctx context.Context, q credential.ListQuery) ([]credential.Record, error) {
-	kinds := ","
+	var kinds strings.Builder
+	kinds.WriteString(",")
 	for _, k := range q.Kinds {
-		kinds += string(k) + ","
+		kinds.WriteString(string(k) + ",")
 	}
 	rows, err := s.db.Read().ListProjectCredentials(ctx, sqldb.ListProjectCredentialsParams{
-		OrganizationID: q.OrganizationID, ProjectID: nullString(q.ProjectID), Kinds: kinds, After: q.After, Size: sizeOf(q.Limit),
+		OrganizationID: q.OrganizationID, ProjectID: nullString(q.ProjectID), Kinds: kinds.String(),
+		After: q.After, Size: sizeOf(q.Limit),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read the credentials of a project: %w", err)
