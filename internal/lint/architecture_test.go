@@ -68,7 +68,7 @@ var rules = []rule{
 	{kind: "edge", packages: edges, mayImport: slices.Concat(public, base, domain)},
 	{kind: "composition", packages: []string{"internal/app"}, mayImport: slices.Concat(public, base, domain, stores, edges)},
 	{kind: "command", packages: []string{"cmd"}, mayImport: slices.Concat(public, base, domain, edges, []string{"internal/app"})},
-	{kind: "test tool", packages: testTools, mayImport: []string{"api", "retry", "internal", "test"}},
+	{kind: "test tool", packages: testTools, mayImport: []string{"api", "idempotency", "retry", "internal", "test"}},
 	{kind: "source test", packages: []string{"internal/lint"}},
 }
 
