@@ -27,8 +27,13 @@ const (
 	CodeUnavailable          Code = "unavailable"
 	CodeQueryTimeout         Code = "query_timeout"
 
-	CodeInvalidCredentials Code = "invalid_credentials"
-	CodeConflict           Code = "conflict"
+	CodeInvalidCredentials     Code = "invalid_credentials"
+	CodeConflict               Code = "conflict"
+	CodeIdempotencyKeyRequired Code = "idempotency_key_required"
+	CodeInvalidRequest         Code = "invalid_request"
+	CodeIdempotencyConflict    Code = "idempotency_conflict"
+	CodeCustomerNotFound       Code = "customer_not_found"
+	CodeInsufficientCredits    Code = "insufficient_credits"
 )
 
 // KeyFate is what became of the Idempotency-Key that a refused request
@@ -82,6 +87,12 @@ var Catalogue = []Spec{
 		KeyFree,
 	},
 	{
+		CodeIdempotencyKeyRequired, http.StatusBadRequest, false, false,
+		"the operation must have an Idempotency-Key and the header is absent or empty",
+		"send a key composed from the unit of work, the same on every attempt",
+		KeyUntouched,
+	},
+	{
 		CodeUnauthenticated, http.StatusUnauthorized, false, false,
 		"no credential was sent, or it is unknown or revoked",
 		"send a valid credential in the Authorization header",
@@ -106,6 +117,12 @@ var Catalogue = []Spec{
 		KeyUntouched,
 	},
 	{
+		CodeInsufficientCredits, http.StatusPaymentRequired, false, false,
+		"not enough of the customer's credits are available; details.balance says what is there",
+		"top the customer up, then send the same request with the same key",
+		KeyFree,
+	},
+	{
 		CodeForbidden, http.StatusForbidden, false, false,
 		"the credential is of the wrong kind, its role is too low or its origin is not allowed",
 		"use a credential that may call this method",
@@ -115,6 +132,12 @@ var Catalogue = []Spec{
 		CodeNotFound, http.StatusNotFound, false, false,
 		"the path or object does not exist or belongs to another organization",
 		"check the path and the id",
+		KeyFree,
+	},
+	{
+		CodeCustomerNotFound, http.StatusNotFound, false, false,
+		"the project has no such customer; a topup makes one",
+		"top the customer up first; the key can be used again",
 		KeyFree,
 	},
 	{
@@ -134,6 +157,12 @@ var Catalogue = []Spec{
 		"the request does not fit the present state of what it would change",
 		"read the state, decide anew",
 		"",
+	},
+	{
+		CodeIdempotencyConflict, http.StatusConflict, false, false,
+		"the Idempotency-Key was already used with a different request",
+		"look at details.unit, the work that the key names; for other work use another key",
+		KeyTaken,
 	},
 	{
 		CodePayloadTooLarge, http.StatusRequestEntityTooLarge, false, false,
@@ -158,6 +187,12 @@ var Catalogue = []Spec{
 		"the Idempotency-Key of a release marker was already used with another body; details.differs names its members",
 		"send the body as it was, or use another key for another deploy",
 		KeyTaken,
+	},
+	{
+		CodeInvalidRequest, http.StatusUnprocessableEntity, false, false,
+		"the Idempotency-Key of keyed work is malformed, or its body has a member that is not allowed; details.field names it",
+		"correct the request, then send it with the same key or another",
+		KeyFree,
 	},
 	{
 		CodeRateLimited, http.StatusTooManyRequests, true, true,

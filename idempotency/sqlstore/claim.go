@@ -153,16 +153,27 @@ func exec(ctx context.Context, tx *sql.Tx, text string, args ...any) (int64, err
 func (s *Store) complete(
 	ctx context.Context, tx *sql.Tx, r *idempotency.Request, o idempotency.Owner, a *idempotency.Answer,
 ) (int64, error) {
-	kept, err := keptAnswer(r.Policy, a)
+	args, err := s.completeArgs(r, o, a)
 	if err != nil {
 		return 0, err
 	}
-	ref := r.Ref()
-	n, err := exec(ctx, tx, s.sql.complete, s.now(), ref.Scope, ref.Namespace, ref.Key, o.Token[:], o.Epoch,
-		kept.status, kept.contentType, kept.header, kept.body, a.Resource.Kind, a.Resource.ID,
-		span(r.Policy.Retention.Answer), span(r.Policy.Retention.Key))
+	n, err := exec(ctx, tx, s.sql.complete, args...)
 	if err != nil {
 		return 0, fmt.Errorf("complete an idempotency key: %w", err)
 	}
 	return n, nil
+}
+
+// completeArgs are the parameters of the statement that takes a key for good.
+func (s *Store) completeArgs(r *idempotency.Request, o idempotency.Owner, a *idempotency.Answer) ([]any, error) {
+	kept, err := keptAnswer(r.Policy, a)
+	if err != nil {
+		return nil, err
+	}
+	ref := r.Ref()
+	return []any{
+		s.now(), ref.Scope, ref.Namespace, ref.Key, o.Token[:], o.Epoch,
+		kept.status, kept.contentType, kept.header, kept.body, a.Resource.Kind, a.Resource.ID,
+		span(r.Policy.Retention.Answer), span(r.Policy.Retention.Key),
+	}, nil
 }

@@ -37,9 +37,7 @@ func (s *Store) find(
 	ctx context.Context, from rower, ref idempotency.Ref,
 ) (rec idempotency.Record, now time.Time, found bool, err error) {
 	var r row
-	err = from.QueryRowContext(ctx, s.sql.find, s.now(), ref.Scope, ref.Namespace, ref.Key).Scan(
-		&r.state, &r.owner, &r.epoch, &r.leaseExpiresAt, &r.print, &r.tombstone, &r.status, &r.contentType, &r.header, &r.body, &r.hasBody,
-		&r.resourceKind, &r.resourceID, &r.createdAt, &r.answerExpiresAt, &r.keyExpiresAt, &r.repeats, &r.conflicts, &r.now)
+	err = r.scan(from.QueryRowContext(ctx, s.sql.find, s.now(), ref.Scope, ref.Namespace, ref.Key).Scan)
 	if errors.Is(err, sql.ErrNoRows) {
 		return rec, now, false, nil
 	}
@@ -47,12 +45,18 @@ func (s *Store) find(
 		return rec, now, false, fmt.Errorf("read an idempotency key: %w", err)
 	}
 	rec, err = r.record(ref)
-	now = time.UnixMicro(r.now).UTC()
-	if past(rec.AnswerExpiresAt, now) {
-		rec.Answer = nil // as if it had been swept
-	}
-	return rec, now, err == nil, err
+	return rec, r.at(), err == nil, err
 }
+
+// scan reads a row of the statement find.
+func (r *row) scan(scan func(dest ...any) error) error {
+	return scan(
+		&r.state, &r.owner, &r.epoch, &r.leaseExpiresAt, &r.print, &r.tombstone, &r.status, &r.contentType, &r.header, &r.body, &r.hasBody,
+		&r.resourceKind, &r.resourceID, &r.createdAt, &r.answerExpiresAt, &r.keyExpiresAt, &r.repeats, &r.conflicts, &r.now)
+}
+
+// at is when the row was read.
+func (r *row) at() time.Time { return time.UnixMicro(r.now).UTC() }
 
 func (r *row) record(ref idempotency.Ref) (idempotency.Record, error) {
 	rec := idempotency.Record{
@@ -67,7 +71,7 @@ func (r *row) record(ref idempotency.Ref) (idempotency.Record, error) {
 	if err := errors.Join(rec.Print.UnmarshalBinary(r.print), rec.Tombstone.UnmarshalBinary(r.tombstone)); err != nil {
 		return rec, fmt.Errorf("read an idempotency key: %w", err)
 	}
-	if !r.status.Valid || !r.hasBody {
+	if !r.status.Valid || !r.hasBody || past(rec.AnswerExpiresAt, r.at()) { // as if it had been swept
 		return rec, nil
 	}
 	if r.body == nil {
@@ -102,12 +106,17 @@ func span(d time.Duration) sql.NullInt64 {
 // sortCounts puts counts into the one order in which rows are locked.
 func sortCounts(counts []idempotency.Count) {
 	slices.SortFunc(counts, func(a, b idempotency.Count) int {
-		if c := strings.Compare(a.Ref.Scope, b.Ref.Scope); c != 0 {
-			return c
-		}
-		if c := strings.Compare(a.Ref.Namespace, b.Ref.Namespace); c != 0 {
-			return c
-		}
-		return strings.Compare(a.Ref.Key, b.Ref.Key)
+		return compareRefs(a.Ref, b.Ref)
 	})
+}
+
+// compareRefs is the one order in which rows are locked.
+func compareRefs(a, b idempotency.Ref) int {
+	if c := strings.Compare(a.Scope, b.Scope); c != 0 {
+		return c
+	}
+	if c := strings.Compare(a.Namespace, b.Namespace); c != 0 {
+		return c
+	}
+	return strings.Compare(a.Key, b.Key)
 }

@@ -5,7 +5,7 @@ import "strings"
 // statements are the texts for one engine. {now} is the time in microseconds,
 // given by parameter $1.
 type statements struct {
-	insert, find, takeOver, complete, renew, made, release, count, strip, forget string
+	insert, find, takeOver, complete, renew, made, release, unclaim, count, strip, forget string
 }
 
 const (
@@ -60,6 +60,11 @@ WHERE scope = $1 AND namespace = $2 AND idempotency_key = $3 AND owner = $4 AND 
 	releaseText = `UPDATE idempotency_keys SET state = 'free', lease_expires_at = NULL, print = $7, tombstone = $7,
   resource_kind = '', resource_id = '', key_expires_at = {now}` + owned
 
+	// Within the transaction of a group a claim is undone as if it had never
+	// been; nobody has seen it.
+	unclaimText = `DELETE FROM idempotency_keys
+WHERE scope = $1 AND namespace = $2 AND idempotency_key = $3 AND owner = $4 AND state = 'claimed'`
+
 	countText = `UPDATE idempotency_keys SET repeats = repeats + $4, conflicts = conflicts + $5
 WHERE scope = $1 AND namespace = $2 AND idempotency_key = $3`
 
@@ -94,6 +99,7 @@ func newStatements(d Dialect) statements {
 		renew:    replacer.Replace(renewText),
 		made:     replacer.Replace(madeText),
 		release:  replacer.Replace(releaseText),
+		unclaim:  unclaimText,
 		count:    countText,
 		strip:    replacer.Replace(stripText),
 		forget:   replacer.Replace(forgetText),

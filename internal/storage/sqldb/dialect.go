@@ -36,6 +36,10 @@ type dialect interface {
 type migrator interface {
 	// folder names the engine's migrations.
 	folder() string
+	// batch runs statements in order in the batch's transaction.
+	batch(ctx context.Context, b *Batch, statements []Statement) error
+	// forUpdate ends a SELECT that locks the rows it finds.
+	forUpdate() string
 	// hasTable is a query with one parameter, a table's name, that counts 0
 	// or 1.
 	hasTable() string

@@ -199,6 +199,9 @@ const (
 // is final only inside Write.
 func (d *DB) Read() *Queries { return New(d.reader) }
 
+// Reader returns the reading connections, for queries that are not generated.
+func (d *DB) Reader() *sql.DB { return d.reader }
+
 // Close closes all connections; running transactions end first.
 func (d *DB) Close() error {
 	var errs []error

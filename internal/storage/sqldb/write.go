@@ -42,9 +42,15 @@ func (d *DB) Write(ctx context.Context, fn func(*Queries) error) error {
 
 // WriteTx is Write for those who need the transaction itself.
 func (d *DB) WriteTx(ctx context.Context, fn func(*sql.Tx) error) error {
+	return d.write(ctx, func(_ *sql.Conn, tx *sql.Tx) error { return fn(tx) })
+}
+
+// write runs fn in a transaction on a connection, again while others push it
+// aside.
+func (d *DB) write(ctx context.Context, fn func(*sql.Conn, *sql.Tx) error) error {
 	delay := writeDelay
 	for attempt := 1; ; attempt++ {
-		err := inTx(ctx, d.writer, fn)
+		err := onConn(ctx, d.writer, fn)
 		if err == nil || !d.dialect.repeatable(err) {
 			return err
 		}
@@ -69,10 +75,15 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// inTx runs fn in a transaction. The context ends the wait for a connection
+// inTx runs fn in a transaction.
+func inTx(ctx context.Context, pool *sql.DB, fn func(*sql.Tx) error) error {
+	return onConn(ctx, pool, func(_ *sql.Conn, tx *sql.Tx) error { return fn(tx) })
+}
+
+// onConn runs fn in a transaction on a connection. The context ends the wait for a connection
 // and fn's own statements, but never a COMMIT under way: its outcome would be
 // unknown without need.
-func inTx(ctx context.Context, pool *sql.DB, fn func(*sql.Tx) error) (err error) {
+func onConn(ctx context.Context, pool *sql.DB, fn func(*sql.Conn, *sql.Tx) error) (err error) {
 	conn, err := pool.Conn(ctx)
 	if err != nil {
 		return unavailable(err, "the database cannot be reached", false)
@@ -88,7 +99,7 @@ func inTx(ctx context.Context, pool *sql.DB, fn func(*sql.Tx) error) (err error)
 			err = errors.Join(err, discard(conn, tx.Rollback()))
 		}
 	}()
-	if err := fn(tx); err != nil {
+	if err := fn(conn, tx); err != nil {
 		return err
 	}
 	finished = true

@@ -1,0 +1,145 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+)
+
+// Statement is one statement of a batch.
+type Statement struct {
+	Text string
+	Args []any
+	// Row is called for each row that the statement returns; nil if it returns
+	// none that matter.
+	Row func(scan func(dest ...any) error) error
+}
+
+// Batch is a transaction that runs statements in batches: on PostgreSQL they
+// travel together and are answered together, on SQLite each text is prepared
+// once.
+type Batch struct {
+	dialect  dialect
+	conn     *sql.Conn
+	tx       *sql.Tx
+	prepared map[string]*sql.Stmt
+}
+
+// WriteBatch is Write for those who do the same to many rows.
+func (d *DB) WriteBatch(ctx context.Context, fn func(*Batch) error) error {
+	return d.write(ctx, func(conn *sql.Conn, tx *sql.Tx) error {
+		return fn(&Batch{dialect: d.dialect, conn: conn, tx: tx, prepared: map[string]*sql.Stmt{}})
+	})
+}
+
+// Queries returns queries that run in the batch's transaction, one by one.
+func (b *Batch) Queries() *Queries { return New(b.tx) }
+
+// Tx returns the batch's transaction.
+func (b *Batch) Tx() *sql.Tx { return b.tx }
+
+// Locking returns a SELECT that keeps others from changing the rows it finds
+// until the transaction ends.
+func (b *Batch) Locking(text string) string { return text + b.dialect.forUpdate() }
+
+// Run runs statements in order. The first one that fails ends the batch, and
+// the transaction cannot be committed any more.
+func (b *Batch) Run(ctx context.Context, statements []Statement) error {
+	if len(statements) == 0 {
+		return nil
+	}
+	return b.dialect.batch(ctx, b, statements)
+}
+
+// forUpdate is nothing: a transaction that writes has the store for itself.
+func (s sqliteDialect) forUpdate() string { return "" }
+
+// batch runs the statements one by one; there is no network to cross.
+func (s sqliteDialect) batch(ctx context.Context, b *Batch, statements []Statement) error {
+	for i := range statements {
+		one := &statements[i]
+		prepared, err := b.prepare(ctx, one.Text)
+		if err != nil {
+			return fmt.Errorf("statement %d of a batch: %w", i, err)
+		}
+		if err := runPrepared(ctx, prepared, one); err != nil {
+			return fmt.Errorf("statement %d of a batch: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// prepare prepares a text once for the transaction, which closes it.
+func (b *Batch) prepare(ctx context.Context, text string) (*sql.Stmt, error) {
+	if known, ok := b.prepared[text]; ok {
+		return known, nil
+	}
+	made, err := b.tx.PrepareContext(ctx, text)
+	if err == nil {
+		b.prepared[text] = made
+	}
+	return made, err
+}
+
+func runPrepared(ctx context.Context, prepared *sql.Stmt, one *Statement) (err error) {
+	if one.Row == nil {
+		_, err := prepared.ExecContext(ctx, one.Args...)
+		return err
+	}
+	rows, err := prepared.QueryContext(ctx, one.Args...)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		if err := one.Row(rows.Scan); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+func (p postgresDialect) forUpdate() string { return " FOR UPDATE" }
+
+// batch sends the statements together.
+func (p postgresDialect) batch(ctx context.Context, b *Batch, statements []Statement) error {
+	return b.conn.Raw(func(driver any) error {
+		conn, ok := driver.(*stdlib.Conn)
+		if !ok {
+			return fmt.Errorf("a connection to PostgreSQL is a %T", driver)
+		}
+		var batch pgx.Batch
+		for i := range statements {
+			batch.Queue(statements[i].Text, statements[i].Args...)
+		}
+		results := conn.Conn().SendBatch(ctx, &batch)
+		for i := range statements {
+			if err := readResult(results, &statements[i]); err != nil {
+				return errors.Join(fmt.Errorf("statement %d of a batch: %w", i, err), results.Close())
+			}
+		}
+		return results.Close()
+	})
+}
+
+func readResult(results pgx.BatchResults, one *Statement) error {
+	if one.Row == nil {
+		_, err := results.Exec()
+		return err
+	}
+	rows, err := results.Query()
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := one.Row(rows.Scan); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
