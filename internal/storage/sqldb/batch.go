@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -23,17 +24,67 @@ type Statement struct {
 // travel together and are answered together, on SQLite each text is prepared
 // once.
 type Batch struct {
-	dialect  dialect
-	conn     *sql.Conn
-	tx       *sql.Tx
-	prepared map[string]*sql.Stmt
+	dialect dialect
+	conn    *sql.Conn
+	tx      *sql.Tx
+	// known are statements prepared before, made those of this transaction.
+	known *preparations
+	made  map[string]*sql.Stmt
 }
 
-// WriteBatch is Write for those who do the same to many rows.
+// WriteBatch is Write for those who do the same to many rows, again and again.
 func (d *DB) WriteBatch(ctx context.Context, fn func(*Batch) error) error {
-	return d.write(ctx, func(conn *sql.Conn, tx *sql.Tx) error {
-		return fn(&Batch{dialect: d.dialect, conn: conn, tx: tx, prepared: map[string]*sql.Stmt{}})
+	var made map[string]*sql.Stmt
+	err := d.write(ctx, func(conn *sql.Conn, tx *sql.Tx) error {
+		made = map[string]*sql.Stmt{}
+		return fn(&Batch{dialect: d.dialect, conn: conn, tx: tx, known: &d.prepared, made: made})
 	})
+	if err == nil {
+		d.prepared.keep(d.writer, made)
+	}
+	return err
+}
+
+// preparations are the statements of batches on SQLite, which has one
+// connection that writes.
+type preparations struct {
+	mu     sync.RWMutex
+	byText map[string]*sql.Stmt
+}
+
+func (p *preparations) find(text string) *sql.Stmt {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.byText[text]
+}
+
+// keep prepares for later what a transaction had to prepare for itself. It is
+// called when the connection is free. What cannot be prepared now will be
+// prepared again by the next transaction, which says what is wrong with it.
+func (p *preparations) keep(writer *sql.DB, made map[string]*sql.Stmt) {
+	for text := range made {
+		one, err := writer.PrepareContext(context.Background(), text)
+		if err != nil {
+			continue
+		}
+		p.mu.Lock()
+		if p.byText == nil {
+			p.byText = map[string]*sql.Stmt{}
+		}
+		p.byText[text] = one
+		p.mu.Unlock()
+	}
+}
+
+// close closes the statements.
+func (p *preparations) close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var errs []error
+	for _, one := range p.byText {
+		errs = append(errs, one.Close())
+	}
+	return errors.Join(errs...)
 }
 
 // Queries returns queries that run in the batch's transaction, one by one.
@@ -73,14 +124,17 @@ func (s sqliteDialect) batch(ctx context.Context, b *Batch, statements []Stateme
 	return nil
 }
 
-// prepare prepares a text once for the transaction, which closes it.
+// prepare returns a text prepared for the transaction, which closes it.
 func (b *Batch) prepare(ctx context.Context, text string) (*sql.Stmt, error) {
-	if known, ok := b.prepared[text]; ok {
-		return known, nil
+	if here, ok := b.made[text]; ok {
+		return here, nil
+	}
+	if known := b.known.find(text); known != nil {
+		return b.tx.StmtContext(ctx, known), nil
 	}
 	made, err := b.tx.PrepareContext(ctx, text)
 	if err == nil {
-		b.prepared[text] = made
+		b.made[text] = made
 	}
 	return made, err
 }

@@ -61,6 +61,7 @@ type DB struct {
 	clock    func() time.Time
 	identity [16]byte
 	keys     *keystore.Store
+	prepared preparations
 }
 
 // Create makes a new store with the given identity and opens it. It finishes
@@ -204,7 +205,7 @@ func (d *DB) Reader() *sql.DB { return d.reader }
 
 // Close closes all connections; running transactions end first.
 func (d *DB) Close() error {
-	var errs []error
+	errs := []error{d.prepared.close()}
 	if d.reader != d.writer {
 		errs = append(errs, d.reader.Close())
 	}
