@@ -54,16 +54,26 @@ func isDigits(s string) bool {
 
 // String writes an amount in credits, without zeros at the end: 10.5, -3, 0.
 func (a Amount) String() string {
+	sign := ""
 	if a < 0 {
-		return "-" + (-a).String()
+		sign = "-"
 	}
-	whole := strconv.FormatInt(int64(a/unit), 10)
-	fraction := int64(a % unit)
+	whole, fraction := a/unit, a%unit
+	text := sign + strconv.FormatInt(magnitude(whole), 10)
 	if fraction == 0 {
-		return whole
+		return text
 	}
-	text := strconv.FormatInt(unit+fraction, 10)[1:]
-	return whole + "." + strings.TrimRight(text, "0")
+	digits := strconv.FormatInt(unit+magnitude(fraction), 10)[1:]
+	return text + "." + strings.TrimRight(digits, "0")
+}
+
+// magnitude is an amount without its sign; it is never as large as the largest
+// integer.
+func magnitude(a Amount) int64 {
+	if a < 0 {
+		return int64(-a)
+	}
+	return int64(a)
 }
 
 // inRange says whether an amount is within what a balance can be.

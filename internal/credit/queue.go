@@ -3,7 +3,10 @@ package credit
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -33,11 +36,16 @@ const (
 	queueAgain = time.Second
 )
 
+// errTaken is returned for an op that has waited for another with its key: the
+// key is taken now, and what it means can be read.
+var errTaken = errors.New("the key was taken while the op waited")
+
 // queue groups ops that arrive together into transactions: while one group is
 // being committed the next gathers, and nobody waits when nothing is under
 // way. Projects take turns, ops of one project go in order, and of the ops
-// with one key only the first enters a group; the others follow when it is
-// done.
+// with one key only the first enters a group. The others stand in line until
+// it is done: if it was refused the next one goes, if it has taken the key
+// they need not be written at all.
 type queue struct {
 	ledger Ledger
 	env    env
@@ -45,16 +53,20 @@ type queue struct {
 
 	mu      sync.Mutex
 	arrived *sync.Cond
-	// projects hold what waits, in the order of their turns.
+	// projects are those of which something may go, in the order of their
+	// turns; byID are the same.
 	projects []*project
-	waiting  int
-	// busy are the keys of the groups under way.
-	busy   map[idempotency.Ref]bool
-	closed bool
-	done   sync.WaitGroup
+	byID     map[string]*project
+	// lines has, for each key whose op may go or is under way, the ops that
+	// stand in line behind it.
+	lines map[idempotency.Ref][]*pending
+	// waiting counts the ops that may go and those that stand in line.
+	waiting int
+	closed  bool
+	done    sync.WaitGroup
 }
 
-// project is what waits of one project.
+// project is what may go of one project; there is always something.
 type project struct {
 	id  string
 	ops []*pending
@@ -64,12 +76,17 @@ type project struct {
 type pending struct {
 	op   *Op
 	done chan error
+	// err is what became of its group.
+	err error
 }
 
 // newQueue starts workers, each of which runs one group at a time. On SQLite
 // there is one writer, and more workers only wait for each other.
 func newQueue(p *Params) *queue {
-	q := &queue{ledger: p.Store, env: env{p.Clock, p.Random}, log: p.Log, busy: map[idempotency.Ref]bool{}}
+	q := &queue{
+		ledger: p.Store, env: env{p.Clock, p.Random}, log: p.Log,
+		byID: map[string]*project{}, lines: map[idempotency.Ref][]*pending{},
+	}
 	q.arrived = sync.NewCond(&q.mu)
 	for range max(p.Workers, 1) {
 		q.done.Go(q.work)
@@ -78,8 +95,9 @@ func newQueue(p *Params) *queue {
 }
 
 // do runs an op and returns when its group is committed. The error is not the
-// op's, which is in its outcome: unavailable (with applied false or "unknown").
-// A caller that leaves does not stop an op that waits.
+// op's, which is in its outcome: unavailable (with applied false or "unknown"),
+// what has failed, or errTaken: the op was not run. A caller that leaves does
+// not stop an op that waits, and must not look at its outcome.
 func (q *queue) do(ctx context.Context, op *Op) error {
 	p := &pending{op: op, done: make(chan error, 1)}
 	if err := q.add(p); err != nil {
@@ -89,9 +107,12 @@ func (q *queue) do(ctx context.Context, op *Op) error {
 	case err := <-p.done:
 		return err
 	case <-ctx.Done():
-		return fault.Wrap(api.CodeUnavailable, context.Cause(ctx), "the caller has left").With("applied", "unknown")
+		return fault.Wrap(api.CodeUnavailable, context.Cause(ctx), "the caller has left").With("applied", appliedUnknown)
 	}
 }
+
+// appliedUnknown is the detail "applied" of a change that may have been made.
+const appliedUnknown = "unknown"
 
 func (q *queue) add(p *pending) error {
 	q.mu.Lock()
@@ -100,16 +121,29 @@ func (q *queue) add(p *pending) error {
 		return fault.New(api.CodeUnavailable, "too many movements are under way").With("applied", false).After(queueAgain)
 	}
 	q.waiting++
-	for _, one := range q.projects {
-		if one.id == p.op.ProjectID {
-			one.ops = append(one.ops, p)
-			q.arrived.Signal()
+	if p.op.Key != nil {
+		ref := p.op.Key.Ref()
+		if line, taken := q.lines[ref]; taken {
+			q.lines[ref] = append(line, p)
 			return nil
 		}
+		q.lines[ref] = nil
 	}
-	q.projects = append(q.projects, &project{id: p.op.ProjectID, ops: []*pending{p}})
+	one := q.project(p.op.ProjectID)
+	one.ops = append(one.ops, p)
 	q.arrived.Signal()
 	return nil
+}
+
+// project returns what may go of a project, to add to it.
+func (q *queue) project(id string) *project {
+	one, ok := q.byID[id]
+	if !ok {
+		one = &project{id: id}
+		q.byID[id] = one
+		q.projects = append(q.projects, one)
+	}
+	return one
 }
 
 // work runs groups until the queue is closed and empty.
@@ -141,98 +175,112 @@ func (q *queue) next() []*pending {
 }
 
 // take takes one op of each project in turn until the group is full or nothing
-// is left that may go.
+// is left that may go. Who was served goes to the end.
 func (q *queue) take() []*pending {
 	var group []*pending
-	for took := true; took && len(group) < maxGroup; {
-		took = false
-		for _, one := range q.projects {
-			if len(group) == maxGroup {
-				break
-			}
-			if p := q.takeOf(one); p != nil {
-				group, took = append(group, p), true
-			}
+	for len(q.projects) > 0 && len(group) < maxGroup {
+		one := q.projects[0]
+		q.projects[0] = nil
+		q.projects = q.projects[1:]
+		group = append(group, one.ops[0])
+		one.ops[0] = nil
+		if one.ops = one.ops[1:]; len(one.ops) > 0 {
+			q.projects = append(q.projects, one)
+		} else {
+			delete(q.byID, one.id)
 		}
 	}
-	q.turn()
 	q.waiting -= len(group)
 	return group
 }
 
-// takeOf takes the first op of a project whose key is not under way.
-func (q *queue) takeOf(one *project) *pending {
-	for i, p := range one.ops {
-		key := p.op.Key
-		if key != nil && q.busy[key.Ref()] {
-			continue
-		}
-		if key != nil {
-			q.busy[key.Ref()] = true
-		}
-		one.ops = append(one.ops[:i:i], one.ops[i+1:]...)
-		return p
-	}
-	return nil
-}
-
-// turn drops projects that have nothing left and lets another begin next time.
-func (q *queue) turn() {
-	left := q.projects[:0]
-	for _, one := range q.projects {
-		if len(one.ops) > 0 {
-			left = append(left, one)
-		}
-	}
-	if len(left) > 1 {
-		left = append(left[1:], left[0])
-	}
-	clear(q.projects[len(left):])
-	q.projects = left
-}
-
-// run applies a group and tells those who wait. If the group fails for a
-// reason that may be one op's, the ops are run one by one.
+// run applies a group. If it fails for a reason that may be one op's, or that
+// may be gone, the ops are run one by one.
 func (q *queue) run(group []*pending) {
 	ops := make([]*Op, len(group))
 	for i, p := range group {
 		ops[i] = p.op
 	}
 	err := q.apply(ops)
-	if err != nil && len(group) > 1 && fault.CodeOf(err) != api.CodeUnavailable {
-		q.log.Error("a group of movements failed; its members are tried alone", "members", len(group), "err", err)
+	if err == nil || fault.CodeOf(err) == api.CodeUnavailable {
 		for _, p := range group {
-			p.done <- q.apply([]*Op{p.op})
+			p.err = err
 		}
 		return
 	}
+	q.log.Error("a group of movements failed; its members are tried alone", "members", len(group), "err", err)
 	for _, p := range group {
-		p.done <- err
+		p.err = q.apply([]*Op{p.op})
 	}
 }
 
 // apply runs a group, again if it is unknown whether it was committed: every
-// op then either finds what it has made, or does the work anew.
+// op then either finds what it has made, or does the work anew. Once that is
+// unknown, only a COMMIT that is confirmed makes it known.
 func (q *queue) apply(ops []*Op) error {
+	var unknown error
 	for attempt := 1; ; attempt++ {
-		err := q.ledger.Apply(context.Background(), Group{Ops: ops, Now: q.env.now(), NewID: q.env.newID})
-		f, ok := errors.AsType[*fault.Error](err)
-		if !ok || f.Details["applied"] != "unknown" || attempt == groupAttempts {
+		err := q.attempt(ops)
+		if f, ok := errors.AsType[*fault.Error](err); ok && f.Details["applied"] == appliedUnknown {
+			unknown = err
+		}
+		if err == nil || unknown == nil {
 			return err
+		}
+		if attempt == groupAttempts {
+			return unknown
 		}
 	}
 }
 
-// finish lets the ops go on that waited for the group's keys.
+// attempt runs a group once. A panic ends its transaction, and not the server.
+func (q *queue) attempt(ops []*Op) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = fmt.Errorf("panic: %v\n%s", value, debug.Stack())
+		}
+	}()
+	return q.ledger.Apply(context.Background(), Group{Ops: ops, Now: q.env.now(), NewID: q.env.newID})
+}
+
+// finish tells those who wait, and lets the ops go on that stand in line.
 func (q *queue) finish(group []*pending) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for _, p := range group {
+	for _, p := range slices.Backward(group) { // so that the first comes to stand first
 		if p.op.Key != nil {
-			delete(q.busy, p.op.Key.Ref())
+			q.advance(p)
 		}
+		p.done <- p.err
 	}
 	q.arrived.Broadcast()
+}
+
+// advance lets the line behind an op go on.
+func (q *queue) advance(p *pending) {
+	ref := p.op.Key.Ref()
+	line := q.lines[ref]
+	if len(line) == 0 {
+		delete(q.lines, ref)
+		return
+	}
+	if p.tookKey() {
+		delete(q.lines, ref)
+		q.waiting -= len(line)
+		for _, follower := range line {
+			follower.done <- errTaken
+		}
+		return
+	}
+	q.lines[ref] = line[1:]
+	one := q.project(p.op.ProjectID)
+	one.ops = slices.Insert(one.ops, 0, line[0])
+}
+
+// tookKey says whether the op's key is taken now, by the op or by another.
+func (p *pending) tookKey() bool {
+	_, judged := errors.AsType[*idempotency.Error](p.op.Outcome.Err)
+	return p.err == nil && (p.op.Outcome.Err == nil || judged)
 }
 
 // close refuses new ops and returns when those that wait are done.

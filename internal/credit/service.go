@@ -2,7 +2,6 @@ package credit
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,6 +18,7 @@ import (
 // Store keeps customers, credits and the ledger.
 type Store interface {
 	Ledger
+	DueStore
 	// Judge says what a request's key means; see release.Store.
 	Judge(ctx context.Context, r idempotency.Request) (result idempotency.Result, fresh bool, err error)
 	// FindMovement returns a project's movement and whether there is one.
@@ -51,6 +51,13 @@ type Service struct {
 	policy idempotency.Policy
 	queue  *queue
 }
+
+// keyPolicy has the rules for keys, which are the same however long answers are
+// kept.
+var keyPolicy = idempotency.CreditMovement(0)
+
+// KeyPolicy says which keys topups, charges and adjustments may have.
+func KeyPolicy() *idempotency.Policy { return &keyPolicy }
 
 // NewService returns a Service, which must be closed.
 func NewService(p Params) *Service {
@@ -95,27 +102,42 @@ type Moved struct {
 // "unknown" leaves the key free.
 func (s *Service) Move(ctx context.Context, p MoveParams) (Moved, error) {
 	r := s.request(&p)
-	result, fresh, err := s.params.Store.Judge(ctx, r)
-	if err != nil {
-		return Moved{}, s.refused(r, err)
+	var op *Op
+	for {
+		result, fresh, err := s.params.Store.Judge(ctx, r)
+		if err != nil {
+			return Moved{}, s.refused(r, err)
+		}
+		if !fresh {
+			return s.replay(ctx, r, result)
+		}
+		if op == nil {
+			if op, err = s.op(&p, r); err != nil {
+				return Moved{}, err
+			}
+		}
+		if err := s.queue.do(ctx, op); errors.Is(err, errTaken) {
+			continue // by a request that came before this one: see what it was
+		} else if err != nil {
+			return Moved{}, fmt.Errorf("move credits: %w", err)
+		}
+		return s.moved(ctx, r, op)
 	}
-	if !fresh {
-		return s.replay(ctx, r, result)
+}
+
+// moved is what an op came to that was run.
+func (s *Service) moved(ctx context.Context, r idempotency.Request, op *Op) (Moved, error) {
+	o := &op.Outcome
+	switch {
+	case o.Err != nil:
+		return Moved{}, s.refused(r, o.Err)
+	case o.Key.Replayed:
+		return s.replay(ctx, r, o.Key)
+	case o.Key.Answer == nil: // its own work, whose COMMIT took longer than answers are kept
+		return s.read(ctx, r, o.Key)
+	default:
+		return Moved{Answer: o.Key.Answer}, nil
 	}
-	op, err := s.op(&p, r)
-	if err != nil {
-		return Moved{}, err
-	}
-	if err := s.queue.do(ctx, op); err != nil {
-		return Moved{}, fmt.Errorf("move credits: %w", err)
-	}
-	if err := op.Outcome.Err; err != nil {
-		return Moved{}, s.refused(r, err)
-	}
-	if op.Outcome.Key.Replayed {
-		return s.replay(ctx, r, op.Outcome.Key)
-	}
-	return Moved{Answer: op.Outcome.Key.Answer}, nil
 }
 
 // request is what the key layer knows of p.
@@ -140,6 +162,13 @@ func (s *Service) replay(ctx context.Context, r idempotency.Request, result idem
 	if result.Answer != nil {
 		return Moved{Replayed: true, Answer: result.Answer}, nil
 	}
+	m, err := s.read(ctx, r, result)
+	m.Replayed = true
+	return m, err
+}
+
+// read reads the movement that a key names, and the balance as it is now.
+func (s *Service) read(ctx context.Context, r idempotency.Request, result idempotency.Result) (Moved, error) {
 	m, found, err := s.params.Store.FindMovement(ctx, r.Scope, result.Record.Resource.ID)
 	if err == nil && !found {
 		err = errors.New("a key names a movement that does not exist")
@@ -151,7 +180,7 @@ func (s *Service) replay(ctx context.Context, r idempotency.Request, result idem
 	if err != nil {
 		return Moved{}, fmt.Errorf("read a balance: %w", err)
 	}
-	return Moved{Replayed: true, Movement: m, Balance: balance}, nil
+	return Moved{Movement: m, Balance: balance}, nil
 }
 
 // op reads and checks a request whose key is free.
@@ -185,7 +214,7 @@ func (s *Service) op(p *MoveParams, r idempotency.Request) (*Op, error) {
 			}, err
 		},
 	}
-	if _, err := rand.Read(op.Token[:]); err != nil {
+	if _, err := io.ReadFull(s.params.Random, op.Token[:]); err != nil {
 		return nil, fmt.Errorf("make a token: %w", err)
 	}
 	op.Decide = func(st *State) (Effect, error) {
@@ -233,12 +262,7 @@ func refusal(err error, st *State) error {
 }
 
 // writable returns unavailable when nothing may be written.
-func (s *Service) writable() error {
-	if err := s.params.Guard(); err != nil {
-		return fault.Wrap(api.CodeUnavailable, err, "the server cannot write now").With("applied", false)
-	}
-	return nil
-}
+func (s *Service) writable() error { return writable(s.params.Guard) }
 
 func (s *Service) env() env { return env{s.params.Clock, s.params.Random} }
 
