@@ -46,6 +46,10 @@ const (
 	SessionRefreshReused Action = "session.refresh_reused"
 	SessionLogout        Action = "session.logout"
 	PasswordChanged      Action = "password.changed"
+	WebhookCreated       Action = "webhook.created"
+	WebhookUpdated       Action = "webhook.updated"
+	WebhookDeleted       Action = "webhook.deleted"
+	WebhookSecretRotated Action = "webhook.secret_rotated"
 )
 
 // The kinds of objects that entries are about.
@@ -57,6 +61,7 @@ const (
 	ObjectOrganization = "organization"
 	ObjectSession      = "session"
 	ObjectUser         = "user"
+	ObjectWebhook      = "webhook"
 )
 
 // Actor is who makes a change. The zero Actor is the operator at the machine.

@@ -28,14 +28,14 @@ var base = []string{
 // they need and do not know who fulfils them.
 var domain = []string{
 	"internal/account", "internal/audit", "internal/auditlog", "internal/credential", "internal/dedup", "internal/identity",
-	"internal/intake", "internal/materializer", "internal/query", "internal/quota", "internal/release", "internal/work",
+	"internal/intake", "internal/materializer", "internal/query", "internal/quota", "internal/release", "internal/webhook", "internal/work",
 }
 
 // stores each own one engine.
 var stores = []string{"internal/eventstore", "internal/intakestore", "internal/storage"}
 
 // edges face the network.
-var edges = []string{"internal/httpapi", "internal/sendfile"}
+var edges = []string{"internal/httpapi", "internal/sendfile", "internal/sendhook"}
 
 // testTools help tests and are in no program.
 var testTools = []string{"internal/apptest", "test"}
@@ -83,7 +83,7 @@ var owned = map[string][]string{
 	"modernc.org":                      {"internal/storage"},
 	"github.com/prometheus":            {"internal/telemetry", "internal/httpapi"},
 	"github.com/alecthomas/kong":       {"internal/config", "cmd"},
-	"net/http":                         {"api", "idempotency", "retry", "internal/httpapi", "internal/sendfile", "internal/app", "cmd"},
+	"net/http":                         {"api", "idempotency", "retry", "internal/httpapi", "internal/sendfile", "internal/sendhook", "internal/app", "cmd"},
 }
 
 func TestImportsFollowTheLayers(t *testing.T) {

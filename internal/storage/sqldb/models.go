@@ -66,3 +66,20 @@ type User struct {
 	PasswordHash string
 	CreatedAt    int64
 }
+
+type WebhookEndpoint struct {
+	ID             string
+	ProjectID      string
+	Url            string
+	Description    string
+	EventTypes     string
+	LowBalance     string
+	Secret         string
+	OldSecret      sql.NullString
+	OldSecretUntil sql.NullInt64
+	State          string
+	DisabledReason sql.NullString
+	FailingSince   sql.NullInt64
+	CreatedAt      int64
+	EndedAt        sql.NullInt64
+}
