@@ -70,7 +70,7 @@ const (
 const DefaultCreditType = "main"
 
 // invalid is the refusal of what a request of keyed work says.
-func invalid(field, format string, args ...any) error {
+func invalid(field, format string, args ...any) *fault.Error {
 	return fault.New(api.CodeInvalidRequest, format, args...).With("field", field)
 }
 

@@ -11,6 +11,7 @@ CREATE TABLE customers (
   created_at  bigint NOT NULL,
   UNIQUE (project_id, external_id)
 );
+CREATE INDEX customers_project ON customers (project_id, id);
 
 CREATE TABLE credit_types (
   id             bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -79,6 +80,7 @@ CREATE TABLE holds (
   CHECK (state = 'captured' OR captured = 0)
 );
 CREATE INDEX holds_open ON holds (customer_id, credit_type_id, expires_at) WHERE state = 'open';
+CREATE INDEX holds_customer ON holds (customer_id, id);
 
 -- From which grants a hold is taken; the rest is of what does not expire.
 CREATE TABLE hold_pins (
