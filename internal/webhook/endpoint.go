@@ -66,11 +66,7 @@ type Content struct {
 	// URL is http or https, at most 2,000 bytes.
 	URL         string
 	Description string // at most 500 characters
-	// Types are what it wants; at least one.
-	Types []Type
-	// LowBalance says when balance.low is sent; at least one if that is
-	// wanted, and none otherwise.
-	LowBalance []Threshold
+	Wishes
 }
 
 // Threshold is crossed when what is available of a credit type falls below an

@@ -27,8 +27,7 @@ const messagePrefix = "msg_"
 // Subscriber is what matters of an enabled endpoint to whom makes messages.
 type Subscriber struct {
 	EndpointID string
-	Types      []Type
-	LowBalance []Threshold
+	Wishes
 }
 
 // Notice is a message with the endpoints that want it.

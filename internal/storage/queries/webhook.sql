@@ -81,3 +81,6 @@ DELETE FROM webhook_messages WHERE id IN (
   WHERE m.created_at < sqlc.arg(before) AND NOT EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.message_id = m.id)
   ORDER BY m.created_at LIMIT sqlc.arg(size)
 );
+
+-- name: LockWebhookEndpoint :execrows
+UPDATE webhook_endpoints SET failing_since = failing_since WHERE project_id = $1 AND id = $2 AND state <> 'deleted';

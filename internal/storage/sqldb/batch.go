@@ -97,6 +97,10 @@ func (b *Batch) Tx() *sql.Tx { return b.tx }
 // until the transaction ends.
 func (b *Batch) Locking(text string) string { return text + b.dialect.forUpdate() }
 
+// Claiming returns a SELECT that locks the rows it finds and passes over those
+// that others have locked.
+func (b *Batch) Claiming(text string) string { return text + b.dialect.forUpdateSkipping() }
+
 // Run runs statements in order. The first one that fails ends the batch, and
 // the transaction cannot be committed any more.
 func (b *Batch) Run(ctx context.Context, statements []Statement) error {
@@ -108,6 +112,8 @@ func (b *Batch) Run(ctx context.Context, statements []Statement) error {
 
 // forUpdate is nothing: a transaction that writes has the store for itself.
 func (s sqliteDialect) forUpdate() string { return "" }
+
+func (s sqliteDialect) forUpdateSkipping() string { return "" }
 
 // batch runs the statements one by one; there is no network to cross.
 func (s sqliteDialect) batch(ctx context.Context, b *Batch, statements []Statement) error {
@@ -158,6 +164,8 @@ func runPrepared(ctx context.Context, prepared *sql.Stmt, one *Statement) (err e
 }
 
 func (p postgresDialect) forUpdate() string { return " FOR UPDATE" }
+
+func (p postgresDialect) forUpdateSkipping() string { return " FOR UPDATE SKIP LOCKED" }
 
 // batch sends the statements together.
 func (p postgresDialect) batch(ctx context.Context, b *Batch, statements []Statement) error {

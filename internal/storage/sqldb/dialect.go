@@ -40,6 +40,9 @@ type migrator interface {
 	batch(ctx context.Context, b *Batch, statements []Statement) error
 	// forUpdate ends a SELECT that locks the rows it finds.
 	forUpdate() string
+	// forUpdateSkipping is the same for a SELECT that leaves out what others
+	// have locked.
+	forUpdateSkipping() string
 	// hasTable is a query with one parameter, a table's name, that counts 0
 	// or 1.
 	hasTable() string

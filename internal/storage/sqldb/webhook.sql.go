@@ -459,6 +459,23 @@ func (q *Queries) ListWebhookEndpoints(ctx context.Context, arg ListWebhookEndpo
 	return items, nil
 }
 
+const lockWebhookEndpoint = `-- name: LockWebhookEndpoint :execrows
+UPDATE webhook_endpoints SET failing_since = failing_since WHERE project_id = $1 AND id = $2 AND state <> 'deleted'
+`
+
+type LockWebhookEndpointParams struct {
+	ProjectID string
+	ID        string
+}
+
+func (q *Queries) LockWebhookEndpoint(ctx context.Context, arg LockWebhookEndpointParams) (int64, error) {
+	result, err := q.db.ExecContext(ctx, lockWebhookEndpoint, arg.ProjectID, arg.ID)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
 const noteWebhookFailure = `-- name: NoteWebhookFailure :exec
 UPDATE webhook_endpoints SET failing_since = $2 WHERE id = $1 AND failing_since IS NULL AND state = 'enabled'
 `
