@@ -94,24 +94,34 @@ type taken struct {
 }
 
 // takeOver claims a row that was read as abandoned, free or forgotten, if it
-// is still as it was read. The token of the last owner tells it from a row of
-// the same key that was made since.
+// is still as it was read.
 func (s *Store) takeOver(ctx context.Context, tx *sql.Tx, c claimant, t taken) (idempotency.Claim, bool, error) {
-	anew, lease := 1, int64(0)
-	if t.rec.State == idempotency.Claimed {
-		lease = t.rec.Owner.ExpiresAt.UnixMicro()
-		if !past(t.rec.KeyExpiresAt, t.now) {
-			anew = 0
-		}
-	}
-	args := slices.Concat(t.args, []any{anew, t.rec.Owner.Epoch, string(t.rec.State), lease, t.rec.Owner.Token[:]})
-	claim, ok, err := s.own(ctx, tx, c, s.sql.takeOver, args)
-	if anew == 0 {
+	claim, ok, err := s.own(ctx, tx, c, s.sql.takeOver, t.takeOverArgs())
+	if !t.anew() {
 		made := claim.Record.Resource // also what was made since the row was read
 		claim.Record = t.rec
 		claim.Record.Resource = made
 	}
 	return claim, ok, err
+}
+
+// anew says whether the work begins anew: what is only abandoned goes on.
+func (t *taken) anew() bool {
+	return t.rec.State != idempotency.Claimed || past(t.rec.KeyExpiresAt, t.now)
+}
+
+// takeOverArgs are the parameters of the statement that takes a row over. The
+// token of the last owner tells it from a row of the same key that was made
+// since.
+func (t *taken) takeOverArgs() []any {
+	anew, lease := 0, int64(0)
+	if t.anew() {
+		anew = 1
+	}
+	if t.rec.State == idempotency.Claimed {
+		lease = t.rec.Owner.ExpiresAt.UnixMicro()
+	}
+	return slices.Concat(t.args, []any{anew, t.rec.Owner.Epoch, string(t.rec.State), lease, t.rec.Owner.Token[:]})
 }
 
 // own runs a statement that claims a row, and says whether it did. The engine

@@ -27,9 +27,10 @@ type Op struct {
 	// Token names the op as the owner of its key, however often its
 	// transaction is run.
 	Token [16]byte
-	// Decide changes the account and says what is to be written. An error
-	// refuses the op: nothing of it is written, and its key stays free. It may
-	// be called several times, each time with a state that was read anew.
+	// Decide changes the account and says what is to be written. A fault
+	// refuses the op: it must have changed nothing, nothing of it is written,
+	// and its key stays free. Any other error undoes the whole group. It may be
+	// called several times, each time with a state that was read anew.
 	Decide func(s *State) (Effect, error)
 	// Answer makes what is kept for repeats. It is set for keyed operations.
 	Answer func(o *Outcome) (idempotency.Answer, error)

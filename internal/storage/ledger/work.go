@@ -3,6 +3,7 @@ package ledger
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -10,6 +11,7 @@ import (
 	keystore "github.com/actionpulse/actionpulse/idempotency/sqlstore"
 	"github.com/actionpulse/actionpulse/internal/crash"
 	"github.com/actionpulse/actionpulse/internal/credit"
+	"github.com/actionpulse/actionpulse/internal/fault"
 	"github.com/actionpulse/actionpulse/internal/storage/sqldb"
 
 	"github.com/actionpulse/actionpulse/idempotency"
@@ -137,11 +139,14 @@ func (w *work) decide(ctx context.Context) error {
 			state.Original, state.Undo = m.account.movements[m.Subject.MovementID], m.account.reversals[m.Subject.MovementID]
 		}
 		effect, err := m.Decide(state)
-		if err != nil {
+		if _, ok := errors.AsType[*fault.Error](err); ok {
 			m.refuse(err)
 			continue
 		}
-		if err := w.take(ctx, m, effect); err != nil {
+		if err != nil { // no refusal: the account may be half changed
+			return fmt.Errorf("decide about a movement: %w", err)
+		}
+		if err := w.take(m, effect); err != nil {
 			return err
 		}
 	}
@@ -149,7 +154,7 @@ func (w *work) decide(ctx context.Context) error {
 }
 
 // take notes what an op does.
-func (w *work) take(_ context.Context, m *member, e credit.Effect) error {
+func (w *work) take(m *member, e credit.Effect) error {
 	o := &m.Outcome
 	if len(e.Movements) > 0 {
 		o.Movement = &e.Movements[0]
