@@ -34,7 +34,7 @@ CREATE TABLE webhook_messages (
   project_id text    NOT NULL,
   type       text    NOT NULL CHECK (length(type) BETWEEN 1 AND 64),
   -- The bytes that are signed and sent, as they were fixed with the fact.
-  body       BLOB    NOT NULL,
+  body       bytea    NOT NULL,
   created_at bigint  NOT NULL
 );
 CREATE INDEX webhook_messages_age ON webhook_messages (created_at);
