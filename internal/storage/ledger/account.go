@@ -19,6 +19,7 @@ import (
 // account is a balance as it was read and as the group leaves it.
 type account struct {
 	credit.Account
+	news
 
 	place place
 	// missing says that there is no row, and none is to be made: the balance
@@ -202,7 +203,7 @@ func (w *work) lock(ctx context.Context) error {
 			Text: w.batch.Locking(lockBalanceText), Args: []any{a.place.customerID, a.place.typeID}, Row: a.scan,
 		})
 	}
-	if err := w.batch.Run(ctx, statements); err != nil {
+	if err := w.batch.Run(ctx, append(statements, w.findSubscribers()...)); err != nil {
 		return fmt.Errorf("lock balances: %w", err)
 	}
 	return nil
@@ -236,7 +237,7 @@ func (a *account) scan(scan func(dest ...any) error) error {
 		return err
 	}
 	a.NextDue, a.UpdatedAt = sqldb.TimeOf(due), time.UnixMicro(updated).UTC()
-	a.before = a.Account
+	a.before, a.told = a.Account, a.Balance()
 	return nil
 }
 

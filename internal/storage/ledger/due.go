@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/actionpulse/actionpulse/internal/credit"
@@ -146,6 +147,7 @@ func (w *work) settle() error {
 		if err := w.expired(a, entries); err != nil {
 			return err
 		}
+		a.tell(slices.Clone(a.movementsMade), w.now)
 	}
 	return nil
 }

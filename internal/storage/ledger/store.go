@@ -21,13 +21,21 @@ import (
 )
 
 // Store implements credit.Store.
-type Store struct{ db *sqldb.DB }
+type Store struct {
+	db      *sqldb.DB
+	noticed func()
+}
 
 var _ credit.Store = (*Store)(nil)
 
 // New returns a Store that reads and writes db, which stays the caller's to
 // close.
 func New(db *sqldb.DB) *Store { return &Store{db: db} }
+
+// OnMessages has noticed called after each group that has left messages for
+// webhooks. It must be called before the store is used, and noticed must not
+// wait.
+func (s *Store) OnMessages(noticed func()) { s.noticed = noticed }
 
 // Judge implements credit.Store.
 func (s *Store) Judge(ctx context.Context, r idempotency.Request) (idempotency.Result, bool, error) {

@@ -13,6 +13,7 @@ import (
 	"github.com/actionpulse/actionpulse/internal/credit"
 	"github.com/actionpulse/actionpulse/internal/fault"
 	"github.com/actionpulse/actionpulse/internal/storage/sqldb"
+	"github.com/actionpulse/actionpulse/internal/webhook"
 
 	"github.com/actionpulse/actionpulse/idempotency"
 )
@@ -21,15 +22,21 @@ import (
 // every group: keys, customers, credit types, balances, each in their own
 // order; what a balance has is only touched by who has locked it.
 func (s *Store) Apply(ctx context.Context, g credit.Group) error {
+	noticed := false
 	err := s.db.WriteBatch(ctx, func(b *sqldb.Batch) error {
 		w := &work{store: s, batch: b, now: g.Now, newID: g.NewID, accounts: map[place]*account{}}
 		for _, op := range g.Ops {
 			op.Outcome = credit.Outcome{}
 			w.members = append(w.members, &member{Op: op})
 		}
-		return w.run(ctx)
+		err := w.run(ctx)
+		noticed = w.noticed
+		return err
 	})
 	crash.Point("movements.committed")
+	if noticed && s.noticed != nil {
+		s.noticed()
+	}
 	return err
 }
 
@@ -42,8 +49,12 @@ type work struct {
 	members []*member
 	// accounts are those that the group is about.
 	accounts map[place]*account
+	// subscribers are those of webhooks, by project.
+	subscribers map[string][]webhook.Subscriber
 	// writes are what is to be written when all is decided.
 	writes []sqldb.Statement
+	// noticed says that there are messages among them.
+	noticed bool
 }
 
 // member is one op of the group.
@@ -168,6 +179,7 @@ func (w *work) take(m *member, e credit.Effect) error {
 		return fmt.Errorf("an op has changed a balance that does not exist: %s of %s", m.typeName, m.customer)
 	}
 	m.account.movementsMade = append(m.account.movementsMade, e.Movements...)
+	m.account.tell(e.Movements, w.now)
 	if e.Hold != nil {
 		m.account.take(e.Hold)
 	}

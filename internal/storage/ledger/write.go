@@ -20,6 +20,9 @@ func (w *work) write(ctx context.Context) error {
 		if err := w.writeAccount(a); err != nil {
 			return err
 		}
+		if err := w.writeMessages(a); err != nil {
+			return err
+		}
 	}
 	ends, err := w.endKeys()
 	if err != nil {
