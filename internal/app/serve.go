@@ -78,10 +78,13 @@ func (s *server) run(ctx context.Context) error {
 		return fmt.Errorf("listen on %s: %w", s.params.Config.Listen, err)
 	}
 	s.startSpaceGuard()
-	s.services = newServices(s.stores.sql, s.space.guard)
+	s.services = newServices(servicesParams{
+		DB: s.stores.sql, Database: s.params.Config.Database, Credits: s.params.Config.Credits,
+		Webhooks: s.params.Config.Webhooks, Guard: s.space.guard, Log: s.params.Log,
+	})
 	control, err := s.folder.startControl(ctx, s.commands(), s.params.Log)
 	if err != nil {
-		return errors.Join(err, listener.Close())
+		return errors.Join(err, listener.Close(), s.services.close())
 	}
 	return errors.Join(s.serve(ctx, listener), control.close())
 }
@@ -118,7 +121,7 @@ func (s *server) serve(ctx context.Context, listener net.Listener) error {
 	handler, err := s.handler()
 	if err != nil {
 		s.intake.Close()
-		return errors.Join(err, listener.Close())
+		return errors.Join(err, listener.Close(), s.services.close())
 	}
 	web := httpapi.Server(httpapi.ServerParams{
 		Handler: handler, Log: s.params.Log,
@@ -146,7 +149,7 @@ func (s *server) serve(ctx context.Context, listener net.Listener) error {
 	s.intake.Close()
 	stopBackground()
 	workers.Wait()
-	err = errors.Join(err, s.services.flush())
+	err = errors.Join(err, s.services.close())
 	select {
 	case late := <-failed:
 		err = errors.Join(err, late)

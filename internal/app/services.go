@@ -14,11 +14,14 @@ import (
 	"github.com/actionpulse/actionpulse/idempotency"
 	"github.com/actionpulse/actionpulse/internal/account"
 	"github.com/actionpulse/actionpulse/internal/auditlog"
+	"github.com/actionpulse/actionpulse/internal/config"
 	"github.com/actionpulse/actionpulse/internal/credential"
+	"github.com/actionpulse/actionpulse/internal/credit"
 	"github.com/actionpulse/actionpulse/internal/httpapi"
 	"github.com/actionpulse/actionpulse/internal/query"
 	"github.com/actionpulse/actionpulse/internal/quota"
 	"github.com/actionpulse/actionpulse/internal/release"
+	"github.com/actionpulse/actionpulse/internal/storage/ledger"
 	"github.com/actionpulse/actionpulse/internal/storage/sqldb"
 	"github.com/actionpulse/actionpulse/internal/storage/sqlstore"
 	"github.com/actionpulse/actionpulse/internal/work"
@@ -29,6 +32,10 @@ const (
 	tallyInterval = time.Second
 	// sweepInterval is how often what has long ended is deleted.
 	sweepInterval = time.Hour
+	// settleInterval is how long what has expired may still be seen.
+	settleInterval = time.Second
+	// movementWorkers is how many groups of movements are committed at once.
+	movementWorkers = 4
 	// flushTimeout limits the last writing of what was counted.
 	flushTimeout = 5 * time.Second
 )
@@ -42,6 +49,23 @@ type services struct {
 	markers  *release.Service
 	work     *work.Service
 	tally    *idempotency.Tally
+	credits  *credit.Service
+	// customers and books are about the same customers as credits.
+	customers *credit.Customers
+	books     *credit.Books
+	webhooks  webhooks
+}
+
+// servicesParams is what the services need.
+type servicesParams struct {
+	DB *sqldb.DB
+	// Database is as in the settings: empty for SQLite.
+	Database config.DatabaseURL
+	Credits  config.Credits
+	Webhooks config.Webhooks
+	// Guard says why nothing may be written now.
+	Guard func() error
+	Log   *slog.Logger
 }
 
 // newAccounts returns the services of credentials and accounts: a change of
@@ -56,19 +80,38 @@ func newAccounts(db *sqldb.DB) (*credential.Service, account.Services) {
 	})
 }
 
-// newServices returns the services of a server. guard says why nothing may be
-// written now.
-func newServices(db *sqldb.DB, guard func() error) *services {
-	store := sqlstore.New(db)
+// newServices returns the services of a server, which must be closed.
+func newServices(p servicesParams) *services {
+	store := sqlstore.New(p.DB)
 	s := &services{
-		db: db, auditLog: auditlog.NewService(store), tally: idempotency.NewTally(db.Keys().AddCounts),
-		work: work.NewService(work.Params{Keys: db.Keys(), Kinds: map[string]work.Status{}}),
+		db: p.DB, auditLog: auditlog.NewService(store), tally: idempotency.NewTally(p.DB.Keys().AddCounts),
 	}
-	s.keys, s.accounts = newAccounts(db)
+	s.keys, s.accounts = newAccounts(p.DB)
 	s.markers = release.NewService(release.Params{
-		Store: store, Guard: guard, Tally: s.tally, Clock: time.Now, Random: rand.Reader,
+		Store: store, Guard: p.Guard, Tally: s.tally, Clock: time.Now, Random: rand.Reader,
 	})
+	s.webhooks = newWebhooks(p)
+	s.openCredits(p)
+	s.work = work.NewService(work.Params{Keys: p.DB.Keys(), Kinds: map[string]work.Status{
+		string(credit.Topup): s.books.Status, string(credit.Charge): s.books.Status, string(credit.Adjust): s.books.Status,
+	}})
 	return s
+}
+
+// openCredits starts the queue of movements.
+func (s *services) openCredits(p servicesParams) {
+	workers := movementWorkers
+	if p.Database == "" {
+		workers = 1 // SQLite has one writer
+	}
+	store := ledger.New(p.DB)
+	store.OnMessages(s.webhooks.worker.Wake)
+	s.credits = credit.NewService(credit.Params{
+		Store: store, Workers: workers, KeepAnswers: p.Credits.ResponseRetention, Guard: p.Guard, Tally: s.tally,
+		Clock: time.Now, Random: rand.Reader, Log: p.Log,
+	})
+	s.customers = credit.NewCustomers(credit.CustomersParams{Store: store, Guard: p.Guard, Clock: time.Now})
+	s.books = credit.NewBooks(store)
 }
 
 // start has workers do what goes on behind the services until ctx is done.
@@ -85,6 +128,24 @@ func (s *services) start(ctx context.Context, workers *sync.WaitGroup, log *slog
 		s.tally.Run(ctx, tallyInterval, func(err error) { log.Warn("repeats of keys were not counted yet", "error", err) })
 	})
 	workers.Go(func() { s.sweep(ctx, log) })
+	workers.Go(func() { s.settle(ctx, log) })
+	workers.Go(func() { s.webhooks.run(ctx) })
+}
+
+// settle does what time has done to credits, every second.
+func (s *services) settle(ctx context.Context, log *slog.Logger) {
+	ticker := time.NewTicker(settleInterval)
+	defer ticker.Stop()
+	for {
+		if n, err := s.credits.Sweep(ctx); err != nil && ctx.Err() == nil {
+			log.Warn("credits and holds that have expired are still there", "settled", n, "error", err)
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // sweep deletes what has long ended, at once and then every hour.
@@ -98,6 +159,9 @@ func (s *services) sweep(ctx context.Context, log *slog.Logger) {
 		if n, err := s.db.Keys().Sweep(ctx); err != nil && ctx.Err() == nil {
 			log.Warn("expired keys were not deleted", "deleted", n, "error", err)
 		}
+		if n, err := s.webhooks.worker.Sweep(ctx); err != nil && ctx.Err() == nil {
+			log.Warn("old webhook deliveries were not deleted", "deleted", n, "error", err)
+		}
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
@@ -106,9 +170,10 @@ func (s *services) sweep(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// flush writes what was counted since the workers ended: by requests that were
-// cut.
-func (s *services) flush() error {
+// close ends the movements under way, and writes what was counted since the
+// workers ended: by requests that were cut.
+func (s *services) close() error {
+	s.credits.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
 	defer cancel()
 	if err := s.tally.Flush(ctx); err != nil {
@@ -138,6 +203,10 @@ func (s *server) handler() (http.Handler, error) {
 		Querier:       querier,
 		Markers:       s.services.markers,
 		Work:          s.services.work,
+		Webhooks:      s.services.webhooks.service,
+		Credits:       s.services.credits,
+		Customers:     s.services.customers,
+		Books:         s.services.books,
 		Limiter: quota.New(quota.Params{
 			Key:     quota.Limit{Rate: c.Rate.RequestsPerSecond, Burst: c.Rate.Burst},
 			Browser: quota.Limit{Rate: c.Rate.BrowserRequestsPerSecond, Burst: c.Rate.BrowserBurst},

@@ -36,6 +36,8 @@ type Config struct {
 	ShutdownTimeout time.Duration  `name:"shutdown_timeout" default:"30s" help:"How long requests under way may take after SIGTERM."`
 
 	Intake       Intake       `embed:"" prefix:"intake."`
+	Credits      Credits      `embed:"" prefix:"credits."`
+	Webhooks     Webhooks     `embed:"" prefix:"webhooks."`
 	Rate         Rate         `embed:"" prefix:"rate."`
 	Query        Query        `embed:"" prefix:"query."`
 	Storage      Storage      `embed:"" prefix:"storage."`
@@ -49,6 +51,16 @@ type Intake struct {
 	Window      time.Duration `name:"window" default:"48h" help:"How long the id of an event is remembered."`
 	BodyTimeout time.Duration `name:"body_timeout" default:"15s" help:"How long a request's body may take to arrive."`
 	BodyMemory  Size          `name:"body_memory" default:"256MiB" help:"Memory for the bodies of all requests under way; past it intake answers 503."`
+}
+
+// Credits is how movements of credits are answered.
+type Credits struct {
+	ResponseRetention time.Duration `name:"response_retention" default:"24h" help:"How long the first answer to a movement is kept for repeats; its key is kept for ever."`
+}
+
+// Webhooks is where webhooks may be sent to.
+type Webhooks struct {
+	AllowPrivate bool `name:"allow_private" default:"false" help:"Send webhooks to addresses of private networks and of this machine, too."`
 }
 
 // Rate holds the rate budgets. A rate of 0 is unlimited.

@@ -50,7 +50,7 @@ func TestDefaultsAreValid(t *testing.T) {
 		c.Rate.RequestsPerSecond != 5000 || c.Rate.Burst != 10000 || c.Materializer.MaxDelay != 500*time.Millisecond {
 		t.Errorf("defaults: %+v", c)
 	}
-	if len(report) != 22 {
+	if len(report) != 23 {
 		t.Errorf("%d settings reported: %v", len(report), report)
 	}
 }
@@ -129,6 +129,7 @@ func TestValidateNamesTheSettingAndTheRange(t *testing.T) {
 	for _, c := range []struct{ flag, value, want string }{
 		{"intake.window", "0s", "intake.window: must be from 1s to 720h0m0s, not 0s"},
 		{"intake.body_timeout", "1h", "intake.body_timeout: must be from 100ms to 10m0s"},
+		{"credits.response_retention", "999ms", "credits.response_retention: must be from 1s to"},
 		{"rate.burst", "0", "rate.burst: must be from 1 to"},
 		{"rate.requests_per_second", "NaN", "rate.requests_per_second: must be from 0 to"},
 		{"storage.min_free_percent", "100", "storage.min_free_percent: must be from 0 to 90"},

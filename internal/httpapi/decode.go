@@ -19,15 +19,30 @@ const maxDepth = 64
 
 // decode reads the body into a T, by the schema that the API document shows
 // for it: no member is unknown, an optional one that is null counts as absent.
-// It refuses with invalid_json, and with validation_failed and the member that
-// is at fault.
+// It refuses with invalid_json, and with validation_failed (or as the route
+// says) and the member that is at fault.
 func decode[T any](x *exchange) (T, error) {
 	var v T
 	if err := checkSyntax(x.body.data); err != nil {
 		return v, err
 	}
 	err := decodeInto(x.body.data, schemaOf(reflect.TypeFor[T]()), &v)
+	if f, ok := errors.AsType[*fault.Error](err); ok && f.Code == api.CodeValidationFailed && x.invalid != "" {
+		refused := *f
+		refused.Code = x.invalid
+		err = &refused
+	}
 	return v, err
+}
+
+// decodeOptional is decode for a body whose members are all optional: no body
+// is an object without members.
+func decodeOptional[T any](x *exchange) (T, error) {
+	if len(x.body.data) == 0 {
+		var v T
+		return v, nil
+	}
+	return decode[T](x)
 }
 
 // decodeInto reads a body whose syntax is right into v.

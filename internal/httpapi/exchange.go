@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"errors"
+	"io"
 	"net/http"
 	"runtime/debug"
 	"sync"
@@ -30,6 +31,9 @@ type exchange struct {
 	// begun says that the handler was called, so that an error may come after
 	// a change.
 	begun bool
+	// invalid is the code of a body that its schema refuses; validation_failed
+	// if empty.
+	invalid api.Code
 	// key is the Idempotency-Key, on keyed routes.
 	key string
 	// keyState is what became of the Idempotency-Key, "free" or "taken"; empty
@@ -46,6 +50,9 @@ type answer struct {
 	contentType string
 	// body may be nil for an answer without one.
 	body []byte
+	// stream, if set, writes the body, of unknown length, once the answer has
+	// begun. When it fails the connection is cut.
+	stream func(w io.Writer) error
 }
 
 // abortError ends the connection without an answer: there is nobody to answer,
@@ -133,7 +140,7 @@ func (s *service) run(x *exchange) (a answer, err error) {
 
 // call makes the refusals in their order, then lets the handler answer.
 func (s *service) call(x *exchange, rt route) (answer, error) {
-	x.effect = rt.effect
+	x.effect, x.invalid = rt.effect, rt.body.invalid
 	if !rt.access.open {
 		if err := s.authenticate(x, rt.access); err != nil {
 			return answer{}, err

@@ -2,8 +2,10 @@ package httpapi
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
+	"runtime/debug"
 	"strconv"
 
 	"github.com/actionpulse/actionpulse/api"
@@ -15,6 +17,10 @@ import (
 // http.ErrAbortHandler, after counting, when the connection is to end without
 // an answer.
 func (s *service) finish(x *exchange, a answer, err error) {
+	if err == nil && a.stream != nil {
+		s.stream(x, a)
+		return
+	}
 	if err == nil {
 		s.note(x, outcome{status: a.status})
 		s.write(x, a)
@@ -103,6 +109,40 @@ func (s *service) write(x *exchange, a answer) {
 	if lingers {
 		s.linger(x)
 	}
+}
+
+// stream sends an answer that is written while it is worked out. Like finish it
+// panics with http.ErrAbortHandler when it fails, so that a client that reads to
+// the end has all of it.
+func (s *service) stream(x *exchange, a answer) {
+	h := x.w.Header()
+	h["Content-Type"], h["Cache-Control"] = []string{a.contentType}, noStore
+	x.w.WriteHeader(a.status)
+	if x.r.Method == http.MethodHead {
+		s.note(x, outcome{status: a.status})
+		return
+	}
+	err := runStream(x, a)
+	if err == nil {
+		s.note(x, outcome{status: a.status})
+		return
+	}
+	abort := abortion(x, err)
+	if abort == nil {
+		abort = &abortError{status: a.status, code: "no_answer", cause: err}
+	}
+	s.note(x, outcome{status: abort.status, code: abort.code, err: err})
+	panic(http.ErrAbortHandler)
+}
+
+// runStream writes the body. A panic becomes an error.
+func runStream(x *exchange, a answer) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic while an answer was sent: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return a.stream(x.w)
 }
 
 // noStore keeps state and people's data out of caches.

@@ -19,6 +19,9 @@ type body struct {
 	plain bool
 	// key is how a keyed route treats its Idempotency-Key; nil on others.
 	key *idempotency.Policy
+	// invalid is the code of a body that is JSON and is refused by its schema;
+	// validation_failed if empty.
+	invalid api.Code
 }
 
 func beacon(limit int) body   { return body{limit: limit, plain: true} }
@@ -27,6 +30,12 @@ func jsonBody(limit int) body { return body{limit: limit} }
 // under is the body of a keyed route, whose key is treated as p says.
 func (b body) under(p *idempotency.Policy) body {
 	b.key = p
+	return b
+}
+
+// refusedAs is a body that is refused with a code of its own if it is not valid.
+func (b body) refusedAs(code api.Code) body {
+	b.invalid = code
 	return b
 }
 

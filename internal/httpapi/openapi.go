@@ -44,7 +44,8 @@ func newOpenAPI() *huma.OpenAPI {
 	return doc
 }
 
-// enumerate lists the codes, which are constants of a Go type.
+// enumerate lists the codes, which are constants of a Go type, and says what an
+// amount is, which Go reads as any JSON.
 func enumerate(schemas map[string]*huma.Schema) {
 	var known, rejections []any
 	for _, spec := range api.Catalogue {
@@ -57,6 +58,9 @@ func enumerate(schemas map[string]*huma.Schema) {
 	}
 	schemas["ErrorBody"].Properties["code"].Enum = known
 	schemas["Rejection"].Properties["code"].Enum = rejections
+	for _, name := range []string{"CreditMove", "CreditTopup", "NewHold", "HoldCapture", "NewReversal"} {
+		schemas[name].Properties["amount"].OneOf = []*huma.Schema{{Type: huma.TypeString}, {Type: huma.TypeNumber}}
+	}
 }
 
 // credentialDocs says of each kind how it is called in the document, and what

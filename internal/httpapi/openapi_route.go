@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strings"
@@ -138,7 +139,7 @@ func (rt route) refusals() []api.Spec {
 	if rt.body.limit > 0 {
 		possible = append(possible, codes(
 			api.CodeInvalidJSON, api.CodeRequestTimeout, api.CodePayloadTooLarge, api.CodeUnsupportedMediaType,
-			api.CodeValidationFailed, api.CodeUnavailable,
+			cmp.Or(rt.body.invalid, api.CodeValidationFailed), api.CodeUnavailable,
 		)...)
 	}
 	for _, p := range rt.doc.params {

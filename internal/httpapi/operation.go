@@ -98,6 +98,12 @@ func idParam(name, doc string) param {
 	return param{in: "path", name: name, doc: doc, required: true, schema: huma.Schema{Type: huma.TypeString, Format: "uuid"}}
 }
 
+// pathText is a text of the caller's in the path.
+func pathText(name, doc string) param {
+	least := 1
+	return param{in: "path", name: name, doc: doc, required: true, schema: huma.Schema{Type: huma.TypeString, MinLength: &least}}
+}
+
 // textParam is an optional text in the query string.
 func textParam(name, doc string) param {
 	return param{in: "query", name: name, doc: doc, schema: huma.Schema{Type: huma.TypeString}}

@@ -39,7 +39,9 @@ type route struct {
 const markersPath = "/api/v1/projects/{id}/release-markers"
 
 // routes is every route there is.
-func routes() []route { return slices.Concat(projectRoutes(), accountRoutes(), serverRoutes()) }
+func routes() []route {
+	return slices.Concat(projectRoutes(), creditRoutes(), accountRoutes(), webhookRoutes(), serverRoutes())
+}
 
 // projectRoutes are those of what is sent to a project and asked of it.
 func projectRoutes() []route {

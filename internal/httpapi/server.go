@@ -96,6 +96,10 @@ type Params struct {
 	Querier       Querier
 	Markers       Markers
 	Work          Work
+	Webhooks      Webhooks
+	Credits       Credits
+	Customers     Customers
+	Books         Books
 	Limiter       Limiter
 	// Ready returns nil, or why the process should get no requests now.
 	Ready func() error

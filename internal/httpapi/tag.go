@@ -13,6 +13,8 @@ const (
 	tagQueries       tag = "Queries"
 	tagAlerts        tag = "Alerts"
 	tagKeyedWork     tag = "Keyed work"
+	tagCredits       tag = "Customers and credits"
+	tagWebhooks      tag = "Webhooks"
 	tagAudit         tag = "Audit log"
 	tagServer        tag = "Server"
 )
@@ -30,6 +32,8 @@ var tags = []struct {
 	{tagQueries, "Questions about stored events, and what intake saw lately."},
 	{tagAlerts, "Release markers, made by hand or by a CI/CD pipeline."},
 	{tagKeyedWork, "What an Idempotency-Key names."},
+	{tagCredits, "Customers, balances and the ledger of movements. Amounts are decimals, and nothing is ever rounded."},
+	{tagWebhooks, "Where events are sent to, signed as in Standard Webhooks, and what came of it."},
 	{tagAudit, "Who changed what."},
 	{tagServer, "Health, metrics and this document."},
 }
