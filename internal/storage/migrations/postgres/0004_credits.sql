@@ -121,3 +121,9 @@ CREATE TABLE movements (
 CREATE UNIQUE INDEX movements_key ON movements (project_id, work_key) WHERE work_key IS NOT NULL;
 CREATE INDEX movements_customer ON movements (customer_id, number);
 CREATE INDEX movements_project ON movements (project_id, number);
+
+-- Entries are history: nothing changes or removes them.
+CREATE FUNCTION movements_stay() RETURNS trigger LANGUAGE plpgsql AS
+$$ BEGIN RAISE EXCEPTION 'movements are only added' USING ERRCODE = 'restrict_violation'; END $$;
+CREATE TRIGGER movements_stay BEFORE UPDATE OR DELETE OR TRUNCATE ON movements
+FOR EACH STATEMENT EXECUTE FUNCTION movements_stay();

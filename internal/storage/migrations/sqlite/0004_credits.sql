@@ -121,3 +121,9 @@ CREATE TABLE movements (
 CREATE UNIQUE INDEX movements_key ON movements (project_id, work_key) WHERE work_key IS NOT NULL;
 CREATE INDEX movements_customer ON movements (customer_id, number);
 CREATE INDEX movements_project ON movements (project_id, number);
+
+-- Entries are history: nothing changes or removes them.
+CREATE TRIGGER movements_stay BEFORE UPDATE ON movements
+BEGIN SELECT RAISE(ABORT, 'movements are only added'); END;
+CREATE TRIGGER movements_kept BEFORE DELETE ON movements
+BEGIN SELECT RAISE(ABORT, 'movements are only added'); END;
