@@ -74,42 +74,20 @@ type WebhookPayload struct {
 
 // MovementCreated is the data of movement.created.
 type MovementCreated struct {
-	Movement WebhookMovement `json:"movement"`
-	Balance  WebhookBalance  `json:"balance" doc:"As the movement has left it."`
+	Movement Movement `json:"movement"`
+	Balance  Balance  `json:"balance"  doc:"As the request has left it."`
 }
 
 // BalanceLow is the data of balance.low.
 type BalanceLow struct {
-	Customer   string         `json:"customer"`
-	CreditType string         `json:"credit_type"`
-	Below      string         `json:"below"       doc:"The threshold that was crossed."`
-	Balance    WebhookBalance `json:"balance"`
-	MovementID *string        `json:"movement_id" doc:"The movement that has crossed it; null if it was a hold."`
+	Customer   string  `json:"customer"`
+	CreditType string  `json:"credit_type"`
+	Below      string  `json:"below"       doc:"The threshold that was crossed."`
+	Balance    Balance `json:"balance"`
+	MovementID *string `json:"movement_id" doc:"The movement that has crossed it; null if it was a hold."`
 }
 
 // WebhookTest is the data of webhook.test.
 type WebhookTest struct {
 	WebhookID string `json:"webhook_id"`
-}
-
-// WebhookBalance is a balance in a message.
-type WebhookBalance struct {
-	Posted    string `json:"posted"`
-	Held      string `json:"held"`
-	Available string `json:"available"`
-}
-
-// WebhookMovement is a movement in a message.
-type WebhookMovement struct {
-	ID             string                     `json:"id"`
-	Kind           string                     `json:"kind"`
-	Customer       string                     `json:"customer"`
-	CreditType     string                     `json:"credit_type"`
-	Amount         string                     `json:"amount"`
-	Delta          string                     `json:"delta"`
-	BalanceAfter   string                     `json:"balance_after"`
-	Reason         *string                    `json:"reason"`
-	Metadata       map[string]json.RawMessage `json:"metadata"`
-	IdempotencyKey *string                    `json:"idempotency_key"`
-	CreatedAt      string                     `json:"created_at"`
 }

@@ -2,10 +2,12 @@ package httpapi
 
 import (
 	"context"
+	"time"
 
 	"github.com/actionpulse/actionpulse/internal/account"
 	"github.com/actionpulse/actionpulse/internal/auditlog"
 	"github.com/actionpulse/actionpulse/internal/credential"
+	"github.com/actionpulse/actionpulse/internal/webhook"
 )
 
 // Sessions logs users in and out. The errors are described where
@@ -61,4 +63,18 @@ type Keys interface {
 // AuditLog tells of changes; see auditlog.Service.
 type AuditLog interface {
 	List(ctx context.Context, organizationID, before string, limit int) ([]auditlog.Entry, error)
+}
+
+// Webhooks manages webhook endpoints, of projects that exist; see
+// webhook.Service.
+type Webhooks interface {
+	Create(ctx context.Context, at webhook.Place, c webhook.Content) (webhook.Endpoint, string, error)
+	List(ctx context.Context, projectID, after string, limit int) ([]webhook.Endpoint, error)
+	Get(ctx context.Context, projectID, endpointID string) (webhook.Endpoint, error)
+	Update(ctx context.Context, at webhook.Place, c webhook.Edit) (webhook.Endpoint, error)
+	Delete(ctx context.Context, at webhook.Place) error
+	RotateSecret(ctx context.Context, at webhook.Place, overlap time.Duration) (webhook.Endpoint, string, error)
+	Test(ctx context.Context, at webhook.Place) (webhook.Delivery, error)
+	Deliveries(ctx context.Context, projectID string, p webhook.ListParams) ([]webhook.Delivery, error)
+	Resend(ctx context.Context, at webhook.Place, deliveryID string) (webhook.Delivery, error)
 }

@@ -144,14 +144,27 @@ func optionalText(s string) *string {
 	return &s
 }
 
-func balanceOf(b credit.Balance) api.WebhookBalance {
-	return api.WebhookBalance{Posted: b.Posted.String(), Held: b.Held.String(), Available: b.Available().String()}
+func balanceOf(b credit.Balance) api.Balance {
+	return api.Balance{Posted: b.Posted.String(), Held: b.Held.String(), Available: b.Available().String()}
 }
 
-func movementOf(m *credit.Movement) api.WebhookMovement {
-	return api.WebhookMovement{
+// movementOf is a movement as the API shows it.
+func movementOf(m *credit.Movement) api.Movement {
+	out := api.Movement{
 		ID: m.ID, Kind: string(m.Kind), Customer: m.Customer, CreditType: m.CreditType,
 		Amount: m.Amount.String(), Delta: m.Delta.String(), BalanceAfter: m.BalanceAfter.String(),
 		Reason: optionalText(m.Reason), Metadata: m.Metadata, IdempotencyKey: optionalText(m.Key), CreatedAt: timeText(m.At),
 	}
+	switch m.Kind {
+	case credit.Topup:
+		out.Priority = new(m.Grant.Priority)
+		if !m.Grant.ExpiresAt.IsZero() {
+			out.ExpiresAt = new(timeText(m.Grant.ExpiresAt))
+		}
+	case credit.Capture:
+		out.Hold = optionalText(m.Of)
+	case credit.Reversal:
+		out.ReversalOf = optionalText(m.Of)
+	}
+	return out
 }
