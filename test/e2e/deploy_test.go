@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,13 +16,19 @@ import (
 // onBothEngines runs a test on a server with each database.
 func onBothEngines(t *testing.T, test func(t *testing.T, r *apptest.Running)) {
 	t.Helper()
+	onBothEnginesWith(t, nil, test)
+}
+
+// onBothEnginesWith is onBothEngines with other settings.
+func onBothEnginesWith(t *testing.T, flags []string, test func(t *testing.T, r *apptest.Running)) {
+	t.Helper()
 	t.Run("SQLite", func(t *testing.T) {
 		t.Parallel()
-		test(t, apptest.New(t).MustServe())
+		test(t, apptest.New(t, flags...).MustServe())
 	})
 	t.Run("PostgreSQL", func(t *testing.T) {
 		t.Parallel()
-		test(t, apptest.New(t, "--database", pgtest.New(t)).MustServe())
+		test(t, apptest.New(t, append(slices.Clone(flags), "--database", pgtest.New(t))...).MustServe())
 	})
 }
 
@@ -38,6 +45,7 @@ type said struct {
 	status   int
 	replayed bool
 	header   http.Header
+	raw      string
 	body     map[string]any
 }
 
@@ -88,7 +96,7 @@ func read(t *testing.T, response *http.Response) said {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := said{status: response.StatusCode, replayed: response.Header.Get("Idempotency-Replayed") == "true", header: response.Header}
+	s := said{status: response.StatusCode, replayed: response.Header.Get("Idempotency-Replayed") == "true", header: response.Header, raw: string(content)}
 	if len(content) > 0 {
 		if err := json.Unmarshal(content, &s.body); err != nil {
 			t.Fatalf("%d %s: %v", response.StatusCode, content, err)
@@ -120,4 +128,3 @@ func cut(t *testing.T, w http.ResponseWriter) {
 		t.Error("the connection was not reset")
 	}
 }
-

@@ -1,16 +1,12 @@
 package e2e_test
 
 import (
-	"bytes"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
-	"net/http/httptest"
 	"reflect"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -231,50 +227,14 @@ func atOnce(t *testing.T, r *apptest.Running, n int, d deploy) map[int]int {
 func TestAnswerLostAfterCommit(t *testing.T) {
 	t.Parallel()
 	onBothEngines(t, func(t *testing.T, r *apptest.Running) {
-		var delivered, reset atomic.Int64
-		proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
-			content, err := io.ReadAll(request.Body)
-			if err != nil {
-				t.Error(err)
-			}
-			onward := request.Clone(request.Context())
-			onward.RequestURI, onward.Body = "", io.NopCloser(bytes.NewReader(content))
-			onward.URL.Scheme, onward.URL.Host = "http", strings.TrimPrefix(r.URL, "http://")
-			response, err := http.DefaultTransport.RoundTrip(onward)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			answer, err := io.ReadAll(response.Body)
-			if err != nil || response.Body.Close() != nil {
-				t.Error(err)
-			}
-			if request.Method == http.MethodPost && delivered.Add(1) == 1 {
-				reset.Add(1)
-				cut(t, w)
-				return
-			}
-			maps.Copy(w.Header(), response.Header)
-			w.WriteHeader(response.StatusCode)
-			w.Write(answer) //nolint:errcheck // the client says what it got
-		}))
-		t.Cleanup(proxy.Close)
-		client := &http.Client{Transport: &http.Transport{MaxConnsPerHost: 1}}
-		t.Cleanup(client.CloseIdleConnections)
-		warm, err := client.Get(proxy.URL + "/healthz") //nolint:noctx // the connection is to be used again
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := io.Copy(io.Discard, warm.Body); err != nil || warm.Body.Close() != nil {
-			t.Fatal(err)
-		}
-		response, err := client.Do(deploy{[]string{"lost-answer"}, release1, "", ""}.request(t, r, proxy.URL))
+		client, url, lost := losesFirstAnswer(t, r)
+		response, err := client.Do(deploy{[]string{"lost-answer"}, release1, "", ""}.request(t, r, url))
 		if err != nil {
 			t.Fatal(err)
 		}
 		got := read(t, response)
-		if got.status != http.StatusOK || !got.replayed || delivered.Load() != 2 || reset.Load() != 1 {
-			t.Errorf("%+v after %d deliveries", got, delivered.Load())
+		if got.status != http.StatusOK || !got.replayed || lost.delivered.Load() != 2 || lost.reset.Load() != 1 {
+			t.Errorf("%+v after %d deliveries", got, lost.delivered.Load())
 		}
 		if n := countMarkers(t, r); n != 1 {
 			t.Errorf("%d markers, want 1", n)
