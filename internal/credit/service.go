@@ -101,7 +101,7 @@ type Moved struct {
 // unavailable (with applied false or "unknown"). Every error but the first and
 // "unknown" leaves the key free.
 func (s *Service) Move(ctx context.Context, p MoveParams) (Moved, error) {
-	r := s.request(&p)
+	r := request(&s.policy, &p)
 	var op *Op
 	for {
 		result, fresh, err := s.params.Store.Judge(ctx, r)
@@ -141,9 +141,9 @@ func (s *Service) moved(ctx context.Context, r idempotency.Request, op *Op) (Mov
 }
 
 // request is what the key layer knows of p.
-func (s *Service) request(p *MoveParams) idempotency.Request {
+func request(policy *idempotency.Policy, p *MoveParams) idempotency.Request {
 	return idempotency.Request{
-		Policy: &s.policy, Scope: p.ProjectID, Key: p.Key, Body: p.Body,
+		Policy: policy, Scope: p.ProjectID, Key: p.Key, Body: p.Body,
 		Facts: []idempotency.Fact{{Name: "method", Value: string(p.Kind)}, {Name: "customer", Value: p.Customer}},
 	}
 }
