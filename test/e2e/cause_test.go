@@ -38,6 +38,20 @@ func keyWithAnotherBody(t *testing.T) refusal {
 	return readRefusal(t, response)
 }
 
+// refusedMove moves credits after others.
+func refusedMove(t *testing.T, m move, before ...move) refusal {
+	t.Helper()
+	r := apptest.New(t).MustServe()
+	for _, one := range before {
+		one.must(t, r)
+	}
+	response, err := http.DefaultClient.Do(m.request(t, r, r.URL))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return readRefusal(t, response)
+}
+
 // expiredToken uses an access token that was made two days ago for a day.
 func expiredToken(t *testing.T) refusal {
 	site := apptest.New(t)

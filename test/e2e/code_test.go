@@ -124,8 +124,17 @@ func TestEveryCodeHasACause(t *testing.T) {
 			r := apptest.New(t, "--storage.min_free_bytes", "900TB").MustServe()
 			return send(t, "POST", r.URL+"/v1/track", r.Setup.ServerKey, strings.NewReader(goodBatch))
 		},
-		api.CodeUnavailable:  crowded,
-		api.CodeQueryTimeout: slowQuery,
+		api.CodeUnavailable:            crowded,
+		api.CodeQueryTimeout:           slowQuery,
+		api.CodeIdempotencyKeyRequired: func(t *testing.T) refusal { return refusedMove(t, of("topup", "ada", "", "1")) },
+		api.CodeInvalidRequest:         func(t *testing.T) refusal { return refusedMove(t, of("topup", "ada", "k", "1e3")) },
+		api.CodeCustomerNotFound:       func(t *testing.T) refusal { return refusedMove(t, of("charge", "ada", "k", "1")) },
+		api.CodeInsufficientCredits: func(t *testing.T) refusal {
+			return refusedMove(t, of("charge", "ada", "k2", "2"), of("topup", "ada", "k1", "1"))
+		},
+		api.CodeIdempotencyConflict: func(t *testing.T) refusal {
+			return refusedMove(t, of("charge", "ada", "k1", "1"), of("topup", "ada", "k1", "1"))
+		},
 	}
 	others := map[api.Code]func(*testing.T) refusal{api.CodeValidationFailed: keyWithAnotherBody}
 	for _, spec := range api.Catalogue {
