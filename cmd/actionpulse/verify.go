@@ -20,9 +20,11 @@ type verifyCommand struct {
 func (*verifyCommand) Help() string {
 	return `Checks that the intake store and the event store agree, that the claims are
 those which the stored and waiting events call for, and that no event is stored
-twice within the window. A server that holds the folder is asked to do it while
-it runs. Exit code 0: they agree; 1: they differ, and the first differences are
-printed; 5: the folder cannot be opened.`
+twice within the window; and that every balance of credits is the sum of its
+entries, what is held the sum of the open holds, and no key names more than one
+movement. A server that holds the folder is asked to do it while it runs. Exit
+code 0: they agree; 1: they differ, and the first differences are printed; 5: the
+folder cannot be opened.`
 }
 
 // Run prints the report.
@@ -63,7 +65,11 @@ func printReport(std streams, r audit.Report) error {
   stored events       %d
   set aside           %d
   claims              %d (expected %d)
-`, verdict, r.LastPosition, r.StoredPosition, r.Backlog, r.Rows, r.Quarantined, r.Claims, r.ExpectedClaims)
+  credit movements    %d
+  credit balances     %d
+  open holds          %d
+`, verdict, r.LastPosition, r.StoredPosition, r.Backlog, r.Rows, r.Quarantined, r.Claims, r.ExpectedClaims,
+		r.Movements, r.Balances, r.OpenHolds)
 	for _, d := range r.Differences {
 		if err == nil {
 			_, err = fmt.Fprintf(std.stdout, "\n  - %s", d)

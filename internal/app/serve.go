@@ -19,6 +19,7 @@ import (
 	"github.com/actionpulse/actionpulse/internal/intake"
 	"github.com/actionpulse/actionpulse/internal/intakestore"
 	"github.com/actionpulse/actionpulse/internal/materializer"
+	"github.com/actionpulse/actionpulse/internal/storage/ledger"
 	"github.com/actionpulse/actionpulse/internal/telemetry"
 )
 
@@ -92,7 +93,9 @@ func (s *server) run(ctx context.Context) error {
 // commands are what the operator may have a running server do.
 func (s *server) commands() map[string]controlCommand {
 	commands := organizationCommands(s.services.accounts.Organizations)
-	commands[verifyCommand] = func(ctx context.Context, _ io.Reader) (any, error) { return s.stores.audit().Verify(ctx) }
+	commands[verifyCommand] = func(ctx context.Context, _ io.Reader) (any, error) {
+		return s.stores.verify(ctx, ledger.AuditParams{Now: time.Now()})
+	}
 	return commands
 }
 

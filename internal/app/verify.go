@@ -7,6 +7,7 @@ import (
 
 	"github.com/actionpulse/actionpulse/internal/audit"
 	"github.com/actionpulse/actionpulse/internal/config"
+	"github.com/actionpulse/actionpulse/internal/storage/ledger"
 )
 
 // verifyCommand is the path of the command on a server.
@@ -18,7 +19,7 @@ type VerifyParams struct {
 	Log    *slog.Logger
 }
 
-// Verify compares the stores of a folder. If a server holds the folder, it is
+// Verify compares the stores of a folder, and the ledger with itself. If a server holds the folder, it is
 // asked to do it. Errors wrap ErrRefused if the folder cannot be opened.
 func Verify(ctx context.Context, p VerifyParams) (audit.Report, error) {
 	f := folder(p.Config.Data)
@@ -31,6 +32,17 @@ func Verify(ctx context.Context, p VerifyParams) (audit.Report, error) {
 	if err != nil {
 		return audit.Report{}, err
 	}
-	report, err := s.audit().Verify(ctx)
+	report, err := s.verify(ctx, ledger.AuditParams{})
 	return report, errors.Join(err, s.close())
+}
+
+// verify compares the stores, and the ledger with itself.
+func (s *stores) verify(ctx context.Context, p ledger.AuditParams) (audit.Report, error) {
+	report, err := s.audit().Verify(ctx)
+	if err != nil {
+		return report, err
+	}
+	found, err := ledger.New(s.sql).Audit(ctx, p)
+	report.AddLedger(found)
+	return report, err
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/actionpulse/actionpulse/internal/credit"
 	"github.com/actionpulse/actionpulse/internal/dedup"
 	"github.com/actionpulse/actionpulse/internal/eventstore"
 	"github.com/actionpulse/actionpulse/internal/intakestore"
@@ -35,6 +36,10 @@ type Report struct {
 	// newer one may be missing and do not count then.
 	Claims         int64 `json:"claims"`
 	ExpectedClaims int64 `json:"expected_claims"`
+	// Movements, Balances and OpenHolds are what the ledger of credits holds.
+	Movements int64 `json:"movements"`
+	Balances  int64 `json:"balances"`
+	OpenHolds int64 `json:"open_holds"`
 	// Differences are the first ones found, in words.
 	Differences []string `json:"differences"`
 }
@@ -43,6 +48,14 @@ func (r *Report) add(format string, args ...any) {
 	if len(r.Differences) < maxDifferences {
 		r.Differences = append(r.Differences, fmt.Sprintf(format, args...))
 	}
+}
+
+// AddLedger adds what an audit of the ledger has found, whose differences are
+// spelt out beside those of the stores.
+func (r *Report) AddLedger(a credit.Audit) {
+	r.Movements, r.Balances, r.OpenHolds = a.Movements, a.Balances, a.OpenHolds
+	r.Differences = append(r.Differences, a.Differences...)
+	r.OK = r.OK && len(a.Differences) == 0
 }
 
 // Stores are the two sides.

@@ -66,6 +66,14 @@ func (b *bench) want(t testing.TB, customer, creditType, want string) {
 // policy keeps answers for an hour.
 var policy = idempotency.CreditMovement(time.Hour)
 
+func newID() string {
+	made, err := id.New(time.Now(), rand.Reader)
+	if err != nil {
+		panic(err)
+	}
+	return made
+}
+
 // order is one movement that is asked for.
 type order struct {
 	kind               credit.Kind
@@ -80,10 +88,7 @@ func (b *bench) op(t testing.TB, o order) *credit.Op {
 	if o.typ == "" {
 		o.typ = "main"
 	}
-	movementID, err := id.New(time.Now(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	movementID := newID()
 	op := &credit.Op{
 		ProjectID: b.project,
 		Key: &idempotency.Request{
@@ -138,7 +143,7 @@ func (o *order) decide(st *credit.State, movementID string) (credit.Entry, error
 func (b *bench) apply(t testing.TB, ops ...*credit.Op) error {
 	t.Helper()
 	return ledger.New(b.db).Apply(context.WithoutCancel(t.Context()), credit.Group{
-		Ops: ops, Now: b.now().UTC().Truncate(time.Microsecond), NewID: func() (string, error) { return id.New(time.Now(), rand.Reader) },
+		Ops: ops, Now: b.now().UTC().Truncate(time.Microsecond), NewID: func() (string, error) { return newID(), nil },
 	})
 }
 
