@@ -43,7 +43,7 @@ func (p place) fill(op operation) string {
 		id = p.organization
 	}
 	filled := strings.ReplaceAll(op.path, "{id}", id)
-	for _, name := range []string{"{user_id}", "{invitation_id}", "{key_id}", "{marker_id}"} {
+	for _, name := range []string{"{user_id}", "{invitation_id}", "{key_id}", "{marker_id}", "{webhook_id}", "{delivery_id}"} {
 		filled = strings.ReplaceAll(filled, name, p.other)
 	}
 	return filled
@@ -60,8 +60,9 @@ func (op operation) body() string {
 	for suffix, body := range map[string]string{
 		"/members/{user_id}": `{"role":"viewer"}`, "/invitations": `{"email":"x@localhost","role":"viewer"}`,
 		"/ingest-keys": `{"name":"x","kind":"server"}`, "/import": `{"name":"x","token":"imported by a test"}`, "/rotate": `{}`,
-		"/query":           `{"type":"events","from":"2024-01-01T00:00:00Z","to":"2024-01-02T00:00:00Z"}`,
-		"/release-markers": `{"version":"1"}`, "/deploy": `{"version":"1"}`,
+		"/query":    `{"type":"events","from":"2024-01-01T00:00:00Z","to":"2024-01-02T00:00:00Z"}`,
+		"/webhooks": `{"url":"https://example.com/","events":["movement.created"]}`, "/webhooks/{webhook_id}": `{"enabled":true}`,
+		"/rotate-secret": `{}`, "/release-markers": `{"version":"1"}`, "/deploy": `{"version":"1"}`,
 	} {
 		if strings.HasSuffix(op.path, suffix) {
 			return body
