@@ -98,7 +98,7 @@ func (a *Account) undo(m *Movement, amount Amount, now time.Time) (Entry, error)
 	if !a.AllowNegative && a.Available() < amount {
 		return Entry{}, ErrInsufficient
 	}
-	if !(a.Posted - amount).inRange() {
+	if !(a.Available() - amount).inRange() {
 		return Entry{}, ErrRange
 	}
 	own := a.takeOwn(m.ID, amount)
@@ -114,7 +114,7 @@ func (a *Account) undo(m *Movement, amount Amount, now time.Time) (Entry, error)
 func (a *Account) takeOwn(topup string, amount Amount) Amount {
 	for _, l := range a.Lots {
 		if l.Movement == topup {
-			own := min(amount, l.Remaining-l.Pinned)
+			own := min(amount, l.free())
 			l.Remaining -= own
 			return own
 		}
