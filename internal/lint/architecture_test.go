@@ -27,7 +27,7 @@ var base = []string{
 // domain packages hold the rules. They declare the small interfaces of what
 // they need and do not know who fulfils them.
 var domain = []string{
-	"internal/account", "internal/audit", "internal/auditlog", "internal/credential", "internal/dedup", "internal/identity",
+	"internal/account", "internal/audit", "internal/auditlog", "internal/credential", "internal/credit", "internal/dedup", "internal/identity",
 	"internal/intake", "internal/materializer", "internal/query", "internal/quota", "internal/release", "internal/webhook", "internal/work",
 }
 
