@@ -10,13 +10,14 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/actionpulse/actionpulse/internal/credit"
+	"github.com/actionpulse/actionpulse/internal/credit/credittest"
 )
 
 // machine runs an account and its model side by side, and does for the account
 // what the store does: it keeps what is left, in any order, and numbers it.
 type machine struct {
 	account credit.Account
-	model   model
+	model   *credittest.Model
 	holds   map[string]*credit.Hold // the open ones
 	now     time.Time
 	sum     credit.Amount
@@ -44,11 +45,11 @@ func (m *machine) note(t *rapid.T, entries ...credit.Entry) {
 // settle is what the store does before anything is decided.
 func (m *machine) settle(t *rapid.T) {
 	m.account.Due, m.account.NextHold = nil, time.Time{}
-	if over(m.account.NextDue, m.now) {
+	if credittest.Over(m.account.NextDue, m.now) {
 		for _, h := range m.holds {
 			switch {
 			case h.ExpiresAt.IsZero():
-			case over(h.ExpiresAt, m.now):
+			case credittest.Over(h.ExpiresAt, m.now):
 				m.account.Due = append(m.account.Due, h)
 			case m.account.NextHold.IsZero() || h.ExpiresAt.Before(m.account.NextHold):
 				m.account.NextHold = h.ExpiresAt
@@ -56,7 +57,7 @@ func (m *machine) settle(t *rapid.T) {
 		}
 	}
 	m.note(t, m.account.Settle(m.now)...)
-	for _, id := range m.model.pass(m.now) {
+	for _, id := range m.model.Pass(m.now) {
 		if m.holds[id].State != credit.HoldExpired {
 			t.Fatalf("hold %s is %s", id, m.holds[id].State)
 		}
@@ -105,13 +106,13 @@ func (m *machine) topup(t *rapid.T) {
 		t.Fatal(err)
 	}
 	m.note(t, e)
-	m.model.topup(n, coin{grant: name, priority: priority, expires: expires, created: e.At})
+	m.model.Topup(n, credittest.Grant{Name: name, Priority: priority, Expires: expires, Created: e.At})
 }
 
 func (m *machine) charge(t *rapid.T) {
 	n, before := amount(t), m.print()
 	e, err := m.account.Spend(credit.Charge, credit.Amount(n), credit.Amount(n), m.now)
-	m.refused(t, err, m.model.spend(n), before)
+	m.refused(t, err, m.model.Spend(n), before)
 	if err == nil {
 		m.note(t, e)
 	}
@@ -124,7 +125,7 @@ func (m *machine) adjust(t *rapid.T) {
 		t.Fatal(err)
 	}
 	m.note(t, e)
-	m.model.base += n
+	m.model.Add(n)
 }
 
 func (m *machine) place(t *rapid.T) {
@@ -132,7 +133,7 @@ func (m *machine) place(t *rapid.T) {
 	m.number++
 	h := &credit.Hold{ID: fmt.Sprint("h", m.number), Amount: credit.Amount(n), ExpiresAt: m.draw(t)}
 	err := m.account.Place(h, m.now)
-	m.refused(t, err, m.model.place(h.ID, n, h.ExpiresAt), before)
+	m.refused(t, err, m.model.Place(h.ID, n, h.ExpiresAt), before)
 	if err == nil {
 		m.holds[h.ID] = h
 	}
@@ -169,8 +170,7 @@ func (m *machine) capture(t *rapid.T) {
 		t.Fatal(err)
 	}
 	m.note(t, append([]credit.Entry{e}, expired...)...)
-	m.model.end(h.ID, n)
-	m.model.expire(m.now)
+	m.model.End(h.ID, n, m.now)
 	delete(m.holds, h.ID)
 }
 
@@ -184,8 +184,7 @@ func (m *machine) release(t *rapid.T) {
 		t.Fatal(err)
 	}
 	m.note(t, expired...)
-	m.model.end(h.ID, 0)
-	m.model.expire(m.now)
+	m.model.End(h.ID, 0, m.now)
 	delete(m.holds, h.ID)
 	if _, err := m.account.Release(h, m.now); !errors.Is(err, credit.ErrClosed) {
 		t.Fatal(err)
@@ -213,24 +212,24 @@ func (m *machine) wait(t *rapid.T) {
 func (m *machine) check(t *rapid.T) {
 	t.Helper()
 	a := &m.account
-	if int(a.Posted) != m.model.posted() || int(a.Held) != m.model.held() || a.Posted != m.sum {
-		t.Fatalf("posted %d held %d; the model has %d and %d; the entries sum to %d", a.Posted, a.Held, m.model.posted(), m.model.held(), m.sum)
+	if int(a.Posted) != m.model.Posted() || int(a.Held) != m.model.Held() || a.Posted != m.sum {
+		t.Fatalf("posted %d held %d; the model has %d and %d; the entries sum to %d", a.Posted, a.Held, m.model.Posted(), m.model.Held(), m.sum)
 	}
 	if !a.AllowNegative && a.Available() < 0 {
 		t.Fatalf("%d are available", a.Available())
 	}
 	coins := 0
 	for _, l := range a.Lots {
-		remaining, pinned := m.model.lot(l.Movement)
+		remaining, pinned := m.model.Lot(l.Movement)
 		if int(l.Remaining) != remaining || int(l.Pinned) != pinned || l.Remaining > l.Granted {
 			t.Fatalf("lot %s has %d/%d; the model has %d/%d", l.Movement, l.Remaining, l.Pinned, remaining, pinned)
 		}
 		coins += remaining
 	}
-	if coins != len(m.model.coins) {
-		t.Fatalf("the model has %d credits in lots, the account %d", len(m.model.coins), coins)
+	if coins != m.model.Coins() {
+		t.Fatalf("the model has %d credits in lots, the account %d", m.model.Coins(), coins)
 	}
-	if next := m.model.next(); !next.IsZero() && (a.NextDue.IsZero() || a.NextDue.After(next)) {
+	if next := m.model.Next(); !next.IsZero() && (a.NextDue.IsZero() || a.NextDue.After(next)) {
 		t.Fatalf("next due %v; something happens at %v", a.NextDue, next)
 	}
 }
@@ -240,9 +239,9 @@ func (m *machine) check(t *rapid.T) {
 func TestAccountAgainstModel(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		m := &machine{holds: map[string]*credit.Hold{}, now: start, model: model{holds: map[string]*modelHold{}}}
-		m.account.AllowNegative = rapid.Bool().Draw(t, "may be negative")
-		m.model.negative = m.account.AllowNegative
+		negative := rapid.Bool().Draw(t, "may be negative")
+		m := &machine{holds: map[string]*credit.Hold{}, now: start, model: credittest.New(negative)}
+		m.account.AllowNegative = negative
 		t.Repeat(map[string]func(*rapid.T){
 			"topup": m.topup, "charge": m.charge, "adjust": m.adjust, "place": m.place,
 			"capture": m.capture, "release": m.release, "wait": m.wait, "store": m.store, "": m.check,
