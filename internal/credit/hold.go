@@ -73,7 +73,7 @@ func (s *Service) PlaceHold(ctx context.Context, p PlaceParams) (HoldResult, err
 	if err := s.writable(); err != nil {
 		return HoldResult{}, err
 	}
-	print, err := printOf(p.Body)
+	content, err := printOf(p.Body)
 	if err != nil {
 		return HoldResult{}, err
 	}
@@ -81,7 +81,7 @@ func (s *Service) PlaceHold(ctx context.Context, p PlaceParams) (HoldResult, err
 		return &Op{
 			ProjectID: p.ProjectID,
 			Subject:   Subject{Customer: p.Customer, CreditType: p.CreditType, HoldID: p.HoldID},
-			Decide:    func(st *State) (Effect, error) { return place(st, &p, print) },
+			Decide:    func(st *State) (Effect, error) { return place(st, &p, content) },
 		}
 	}
 	outcome, err := s.run(ctx, op())
@@ -97,20 +97,20 @@ func (s *Service) PlaceHold(ctx context.Context, p PlaceParams) (HoldResult, err
 }
 
 // place decides about a hold that is to be placed.
-func place(st *State, p *PlaceParams, print string) (Effect, error) {
+func place(st *State, p *PlaceParams, content string) (Effect, error) {
 	if st.Hold != nil {
-		if st.Hold.Print == print {
+		if st.Hold.Print == content {
 			return Effect{Hold: st.Hold, Repeat: true}, nil
 		}
 		return Effect{}, fault.New(api.CodeConflict, "there is a hold of this name with other content").
-			With("state", st.Hold.State).With("differs", differs(print, st.Hold.Print))
+			With("state", st.Hold.State).With("differs", differs(content, st.Hold.Print))
 	}
 	if past(p.ExpiresAt, st.Now) {
 		return Effect{}, invalid("expires_at", "expires_at must be in the future")
 	}
 	h := &StoredHold{
 		Hold:     Hold{ID: p.HoldID, Amount: p.Amount, ExpiresAt: p.ExpiresAt},
-		Customer: st.Customer, CreditType: st.CreditType, Print: print, Note: p.Note,
+		Customer: st.Customer, CreditType: st.CreditType, Print: content, Note: p.Note,
 	}
 	if err := st.Account.Place(&h.Hold, st.Now); err != nil {
 		return Effect{}, refusal(err, st)
@@ -120,19 +120,19 @@ func place(st *State, p *PlaceParams, print string) (Effect, error) {
 
 // printOf is what a repeat of a body is compared by.
 func printOf(body []byte) (string, error) {
-	print, err := holdContent.Print(&idempotency.Request{Body: body}).MarshalBinary()
+	content, err := holdContent.Print(&idempotency.Request{Body: body}).MarshalBinary()
 	if err != nil {
 		return "", fmt.Errorf("make the print of a hold: %w", err)
 	}
-	return base64.StdEncoding.EncodeToString(print), nil
+	return base64.StdEncoding.EncodeToString(content), nil
 }
 
 // differs names the members in which two prints differ.
 func differs(one, other string) []string {
 	var a, b idempotency.Print
-	for text, print := range map[string]*idempotency.Print{one: &a, other: &b} {
+	for text, to := range map[string]*idempotency.Print{one: &a, other: &b} {
 		raw, err := base64.StdEncoding.DecodeString(text)
-		if err != nil || print.UnmarshalBinary(raw) != nil {
+		if err != nil || to.UnmarshalBinary(raw) != nil {
 			return []string{}
 		}
 	}

@@ -7,9 +7,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/actionpulse/actionpulse/internal/fault"
-
 	"github.com/actionpulse/actionpulse/api"
+	"github.com/actionpulse/actionpulse/internal/fault"
 )
 
 // Movement is an entry of the ledger as it is kept.
