@@ -4,8 +4,10 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
+	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -23,7 +25,27 @@ import (
 	"github.com/actionpulse/actionpulse/internal/storage/storagetest"
 )
 
-func TestMain(m *testing.M) { pgtest.Main(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv(childRun) != "" {
+		os.Exit(child())
+	}
+	fewChecks()
+	pgtest.Main(m)
+}
+
+// fewChecks asks rapid for few checks: each works on real stores and is worth
+// thousands of steps in memory. -rapid.checks asks for more.
+func fewChecks() {
+	flag.Parse()
+	asked := false
+	flag.Visit(func(f *flag.Flag) { asked = asked || f.Name == "rapid.checks" })
+	if asked {
+		return
+	}
+	if err := flag.Set("rapid.checks", "20"); err != nil {
+		panic(err)
+	}
+}
 
 var engines = map[string]storagetest.OpenFunc{"SQLite": storagetest.SQLite, "PostgreSQL": storagetest.PostgreSQL}
 
