@@ -52,7 +52,7 @@ func TestStreamThatFailsIsCut(t *testing.T) {
 				}
 				return end()
 			}))
-			response, err := http.Get(b.url + "/test/stream") //nolint:noctx // it ends by itself
+			response, err := http.Get(b.url + "/test/stream")
 			if err != nil {
 				continue // cut before the head had left
 			}

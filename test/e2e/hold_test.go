@@ -9,12 +9,12 @@ import (
 	"github.com/actionpulse/actionpulse/internal/apptest"
 )
 
-// wantBalance demands what a customer has of the main credits.
-func wantBalance(t *testing.T, r *apptest.Running, customer, posted, held string) {
+// wantBalance demands what ada has of the main credits.
+func wantBalance(t *testing.T, r *apptest.Running, posted, held string) {
 	t.Helper()
-	s := asProject(r).must(t, 200, "GET", "/v1/customers/"+customer, "")
+	s := asProject(r).must(t, 200, "GET", "/v1/customers/ada", "")
 	if b := part(t, s.body, "balances", "main"); b["posted"] != posted || b["held"] != held {
-		t.Errorf("%s has %v, want posted %s, held %s", customer, b, posted, held)
+		t.Errorf("ada has %v, want posted %s, held %s", b, posted, held)
 	}
 }
 
@@ -33,7 +33,7 @@ func TestHolds(t *testing.T) {
 		if h := part(t, placed.body, "hold"); h["state"] != "open" || h["id"] != "run-1" || h["amount"] != "60" || h["movement"] != nil {
 			t.Errorf("%s", placed.raw)
 		}
-		wantBalance(t, r, "ada", "100", "60")
+		wantBalance(t, r, "100", "60")
 		of("charge", "ada", "c", "40.1").refused(t, r, 402, "insufficient_credits", "free")
 		c.must(t, 200, "PUT", hold, `{"metadata":{"n":1.0},"amount":60.00,"credit_type":"main","reason":null}`)
 		s := c.refused(t, "conflict", "PUT", hold, `{"credit_type":"main","amount":"61","metadata":{"n":1}}`)
@@ -58,7 +58,7 @@ func TestHolds(t *testing.T) {
 				t.Errorf("%v: %s", q, s.raw)
 			}
 		}
-		wantBalance(t, r, "ada", "75", "0")
+		wantBalance(t, r, "75", "0")
 		wantMovements(t, r, "ada", "topup 100", "capture -25")
 		if h := part(t, c.must(t, 200, "PUT", hold, `{"credit_type":"main","amount":"60","metadata":{"n":1}}`).body, "hold"); h["state"] != "captured" {
 			t.Errorf("%v", h)
@@ -89,7 +89,7 @@ func TestHoldsThatAreLetGo(t *testing.T) {
 				t.Fatal("it never expires")
 			}
 		}
-		wantBalance(t, r, "ada", "100", "0")
+		wantBalance(t, r, "100", "0")
 		if s := c.refused(t, "conflict", "POST", holds+"/e/release", ""); s.detail("state") != "expired" {
 			t.Errorf("%s", s.raw)
 		}
@@ -143,6 +143,6 @@ func TestHoldsAtOnce(t *testing.T) {
 			}
 		}
 		wantMovements(t, r, "ada", "topup 100", "capture -30")
-		wantBalance(t, r, "ada", "70", "50")
+		wantBalance(t, r, "70", "50")
 	})
 }

@@ -27,7 +27,7 @@ func losesFirstAnswer(t *testing.T, r *apptest.Running) (*http.Client, string, *
 	t.Helper()
 	var l lost
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
-		response, answer := deliver(t, r, request)
+		response, answer := deliver(t, r, request) //nolint:bodyclose // deliver has closed it
 		if response == nil {
 			return
 		}
@@ -43,7 +43,7 @@ func losesFirstAnswer(t *testing.T, r *apptest.Running) (*http.Client, string, *
 	t.Cleanup(proxy.Close)
 	client := &http.Client{Transport: &http.Transport{MaxConnsPerHost: 1}}
 	t.Cleanup(client.CloseIdleConnections)
-	warm, err := client.Get(proxy.URL + "/healthz") //nolint:noctx // the connection is to be used again
+	warm, err := client.Get(proxy.URL + "/healthz") // the connection is to be used again
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -108,7 +108,7 @@ func TestReversalOfAGrant(t *testing.T) {
 		if g := left(); len(g) != 0 {
 			t.Errorf("%v", g)
 		}
-		wantBalance(t, r, "ada", "100", "0")
+		wantBalance(t, r, "100", "0")
 	})
 }
 
