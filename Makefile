@@ -18,12 +18,12 @@ ONLY     ?=
 binary := bin/actionpulse
 tool   := $(GO) tool -modfile=tools/go.mod
 
-.PHONY: help run build test lint generate bench torture fuzz fmt clean setup
+.PHONY: help run build test lint generate bench race-report torture fuzz fmt clean setup
 
 help: ## list the targets
 	@echo "ActionPulse: make TARGET"
 	@echo
-	@sed -nE 's/^([a-z]+):.*## (.*)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
+	@sed -nE 's/^([a-z-]+):.*## (.*)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
 	@echo
 	@echo "Variables: DATA=$(DATA) LISTEN=$(LISTEN) FUZZTIME=$(FUZZTIME) TORTURE=$(TORTURE) SEED=$(SEED) BENCH=$(BENCH) ONLY=$(ONLY)"
 
@@ -49,6 +49,10 @@ bench: ## measure the real server, and what keys cost, into docs/benchmarks*.md 
 	@scripts/setup compiler postgres
 	$(GO) run ./test/load $(if $(filter full,$(BENCH)),-full) $(if $(ONLY),-only "$(ONLY)",-out docs/benchmarks.md)
 	$(if $(ONLY),,cd test/compare && $(GO) run . -out ../../docs/benchmarks-keys.md)
+
+race-report: ## count wrong answers of the ledger, and of the textbook form, when equal requests race
+	@scripts/setup compiler postgres
+	cd test/compare && $(GO) run . -races
 
 torture: setup ## kill, damage and repair a server under load for TORTURE=5m, and count every event
 	$(GO) test -count=1 -v -timeout 0 ./test/torture -duration "$(TORTURE)" -seed "$(SEED)"

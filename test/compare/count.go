@@ -69,7 +69,7 @@ func (c client) send(ctx context.Context, key string, account, amount int64) (in
 func countWrong(ctx context.Context, f form, db *database, rounds int) (w wrong, err error) {
 	w.rounds = rounds
 	const first = 1_000_000
-	if err := db.fund(ctx, first, first+int64(rounds), amount); err != nil {
+	if err := f.fund(ctx, db, first, first+int64(rounds), amount); err != nil {
 		return w, err
 	}
 	address, stop, err := f.serve(db)
@@ -98,7 +98,7 @@ func countWrong(ctx context.Context, f form, db *database, rounds int) (w wrong,
 		if status != http.StatusOK {
 			w.forgotten++
 		}
-		n, err := db.entries(ctx, first+i)
+		n, err := f.entries(ctx, db, first+i)
 		if err != nil {
 			return w, err
 		}
@@ -153,7 +153,7 @@ var runs atomic.Int64
 // speed measures new units of work a second, then replays of them.
 func speed(ctx context.Context, f form, db *database, span time.Duration) (fresh, replays float64, err error) {
 	const accounts = 10_000
-	if err := db.fund(ctx, 0, accounts, 1<<40); err != nil {
+	if err := f.fund(ctx, db, 0, accounts, 1<<40); err != nil {
 		return 0, 0, err
 	}
 	address, stop, err := f.serve(db)

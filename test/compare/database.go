@@ -17,6 +17,7 @@ import (
 	"github.com/actionpulse/actionpulse/idempotency"
 	"github.com/actionpulse/actionpulse/idempotency/sqlstore"
 	"github.com/actionpulse/actionpulse/internal/storage/pgtest"
+	"github.com/actionpulse/actionpulse/internal/storage/sqldb"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -33,6 +34,7 @@ type database struct {
 	// write has one connection on SQLite; read has others.
 	write, read *sql.DB
 	keys        *sqlstore.Store
+	books       *books
 }
 
 const schema = `
@@ -72,7 +74,7 @@ func openSQLite(ctx context.Context, path string) (*database, error) {
 		return nil, err
 	}
 	read.SetMaxOpenConns(4)
-	return prepare(ctx, &database{dialect: sqlstore.SQLite, write: write, read: read})
+	return prepare(ctx, &database{dialect: sqlstore.SQLite, write: write, read: read}, sqldb.Options{Path: path + ".ledger"})
 }
 
 func openPostgreSQL(ctx context.Context, server, name string) (*database, error) {
@@ -81,13 +83,16 @@ func openPostgreSQL(ctx context.Context, server, name string) (*database, error)
 		return nil, err
 	}
 	_, err = conn.Exec(ctx, "CREATE DATABASE "+name)
-	if err := errors.Join(err, conn.Close(ctx)); err != nil {
+	_, errBooks := conn.Exec(ctx, "CREATE DATABASE "+name+"_ledger")
+	if err := errors.Join(err, errBooks, conn.Close(ctx)); err != nil {
 		return nil, err
 	}
 	u, err := url.Parse(server)
 	if err != nil {
 		return nil, err
 	}
+	u.Path = "/" + name + "_ledger"
+	books := sqldb.Options{URL: u.String()}
 	u.Path = "/" + name
 	config, err := pgx.ParseConfig(u.String())
 	if err != nil {
@@ -96,10 +101,10 @@ func openPostgreSQL(ctx context.Context, server, name string) (*database, error)
 	db := stdlib.OpenDB(*config)
 	db.SetMaxOpenConns(16)
 	db.SetMaxIdleConns(16)
-	return prepare(ctx, &database{dialect: sqlstore.PostgreSQL, write: db, read: db})
+	return prepare(ctx, &database{dialect: sqlstore.PostgreSQL, write: db, read: db}, books)
 }
 
-func prepare(ctx context.Context, d *database) (*database, error) {
+func prepare(ctx context.Context, d *database, own sqldb.Options) (*database, error) {
 	tx, err := d.write.BeginTx(ctx, nil)
 	if err != nil {
 		return nil, err
@@ -113,11 +118,16 @@ func prepare(ctx context.Context, d *database) (*database, error) {
 		return nil, err
 	}
 	d.keys, err = sqlstore.New(sqlstore.Options{DB: d.read, Dialect: d.dialect, Write: d.inTx, Unknown: func(error) bool { return false }})
+	if err != nil {
+		return nil, err
+	}
+	d.books, err = openBooks(ctx, own)
 	return d, err
 }
 
 func (d *database) close() {
-	d.write.Close() //nolint:errcheck // the run is over
+	d.books.db.Close() //nolint:errcheck // the run is over
+	d.write.Close()    //nolint:errcheck // the run is over
 	if d.read != d.write {
 		d.read.Close() //nolint:errcheck // the run is over
 	}
@@ -149,6 +159,22 @@ func charge(ctx context.Context, tx *sql.Tx, c command, key string) error {
 	}
 	_, err = tx.ExecContext(ctx, `INSERT INTO entries (account, amount, work_key) VALUES ($1, $2, $3)`, c.Account, c.Amount, key)
 	return err
+}
+
+// fund gives accounts a balance, where a form keeps it.
+func (f *form) fund(ctx context.Context, d *database, from, to, amount int64) error {
+	if f.books {
+		return d.books.fund(ctx, from, to, amount)
+	}
+	return d.fund(ctx, from, to, amount)
+}
+
+// entries counts what a form has done to an account.
+func (f *form) entries(ctx context.Context, d *database, account int64) (int, error) {
+	if f.books {
+		return d.books.entries(ctx, account)
+	}
+	return d.entries(ctx, account)
 }
 
 // fund gives accounts a balance.

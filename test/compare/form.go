@@ -27,17 +27,21 @@ type form struct {
 	name string
 	// bare says that it keeps nothing.
 	bare bool
+	// races says that the race report counts its wrong answers; books that it
+	// is the product's own ledger.
+	races, books bool
 	// serve starts a server with no memory of its own but the database.
 	serve func(db *database) (address string, stop func(), err error)
 }
 
 func forms() []form {
 	return []form{
-		{"no key", true, overHTTP(bareHandler)},
-		{"this engine, atomic", false, overHTTP(atomicHandler)},
-		{"this engine, leased middleware", false, overHTTP(leasedHandler)},
-		{"textbook: read, work, insert the key last", false, overHTTP(textbookHandler)},
-		{"fiber v2 idempotency middleware, in memory", false, overFiber},
+		{name: "no key", bare: true, serve: overHTTP(bareHandler)},
+		{name: "this engine, atomic", serve: overHTTP(atomicHandler)},
+		{name: "this engine, leased middleware", serve: overHTTP(leasedHandler)},
+		{name: "the ledger of credits", races: true, books: true, serve: serveBooks},
+		{name: "textbook: read, work, insert the key last", races: true, serve: overHTTP(textbookHandler)},
+		{name: "fiber v2 idempotency middleware, in memory", serve: overFiber},
 	}
 }
 

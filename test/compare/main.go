@@ -24,8 +24,9 @@ func main() {
 	rounds := flag.Int("rounds", 200, "keys to count wrong answers with")
 	runs := flag.Int("runs", 5, "runs of each measurement")
 	span := flag.Duration("span", 2*time.Second, "length of one run")
+	races := flag.Bool("races", false, "count wrong answers of the ledger and of the textbook form, and measure nothing")
 	flag.Parse()
-	if err := run(context.Background(), *out, settings{*rounds, *runs, *span}); err != nil {
+	if err := run(context.Background(), *out, settings{*rounds, *runs, *span, *races}); err != nil {
 		fmt.Fprintln(os.Stderr, "compare:", err)
 		os.Exit(1)
 	}
@@ -34,6 +35,7 @@ func main() {
 type settings struct {
 	rounds, runs int
 	span         time.Duration
+	races        bool
 }
 
 // result is one line of the report.
@@ -56,6 +58,9 @@ func run(ctx context.Context, out string, s settings) error {
 		return err
 	}
 	defer stop()
+	if s.races {
+		return raceReport(ctx, engines, s.rounds, os.Stdout)
+	}
 	var results []result
 	for _, e := range engines {
 		for _, f := range forms() {
