@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -78,11 +79,12 @@ func (m *machine) refused(t *rapid.T, err error, allowed bool, before string) {
 
 // print writes everything there is of the account.
 func (m *machine) print() string {
-	text := fmt.Sprint(m.account.Posted, m.account.Held, m.account.NextDue, m.account.UpdatedAt)
+	var text strings.Builder
+	fmt.Fprint(&text, m.account.Posted, m.account.Held, m.account.NextDue, m.account.UpdatedAt)
 	for _, l := range m.account.Lots {
-		text += fmt.Sprint(*l)
+		fmt.Fprint(&text, *l)
 	}
-	return text
+	return text.String()
 }
 
 // draw draws a time from now on, or none.

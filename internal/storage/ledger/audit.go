@@ -203,12 +203,12 @@ WHERE m.work_key IS NOT NULL`)
 		if err != nil {
 			return fmt.Errorf("read a movement: %w", err)
 		}
-		var print idempotency.Print
-		if err := print.UnmarshalBinary(tombstone); err != nil {
+		var remembered idempotency.Print
+		if err := remembered.UnmarshalBinary(tombstone); err != nil {
 			a.Differ("what the key %s of movement %s remembers cannot be read: %v", m.Key, m.ID, err)
 			continue
 		}
-		differs, err := credit.CheckKey(&m, print)
+		differs, err := credit.CheckKey(&m, remembered)
 		if err != nil {
 			return err
 		}

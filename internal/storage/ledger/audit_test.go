@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
+	_ "github.com/jackc/pgx/v5/stdlib" // registers the driver "pgx"
+
 	"github.com/actionpulse/actionpulse/internal/credit"
 	"github.com/actionpulse/actionpulse/internal/storage/ledger"
 	"github.com/actionpulse/actionpulse/internal/storage/sqldb"
-
-	_ "github.com/jackc/pgx/v5/stdlib" // registers the driver "pgx"
 )
 
 // damages are what no code of ours does, each with what the audit says of it.
@@ -43,7 +43,7 @@ var damages = map[string]struct {
 		[]string{`UPDATE grants SET amount = 1000000, remaining = 1000000`}, "of its grants",
 	},
 	"grants are forgotten":                  {[]string{`UPDATE balances SET has_grants = 0`}, "with something left"},
-	"a grant is larger than its topup":      {[]string{`UPDATE grants SET amount = amount + 1`}, "and its topup topup"},
+	"a grant is larger than its topup":      {[]string{`UPDATE grants SET amount = amount + 1`}, " has 101, and its topup"},
 	"a hold says another amount was used":   {[]string{`UPDATE holds SET captured = captured + 1 WHERE hold_id = 'used'`}, "and its capture is of"},
 	"a key names a movement that is not":    {[]string{`UPDATE idempotency_keys SET resource_id = 'none' WHERE idempotency_key = 'c'`}, "is another's or does not exist"},
 	"a key is free again":                   {[]string{`DELETE FROM idempotency_keys WHERE idempotency_key = 'c'`}, "which is free"},

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -39,7 +40,7 @@ func (u *unsure) Apply(ctx context.Context, g credit.Group) error {
 			ProjectID: g.Ops[0].ProjectID, Subject: credit.Subject{Customer: "ada", CreditType: "main"},
 			Decide: func(*credit.State) (credit.Effect, error) { return credit.Effect{}, errUndo },
 		}
-		g.Ops = append(g.Ops[:len(g.Ops):len(g.Ops)], undo)
+		g.Ops = append(slices.Clip(g.Ops), undo)
 	}
 	err := u.Store.Apply(ctx, g)
 	switch {

@@ -13,9 +13,8 @@ import (
 // What the code must never write, the database refuses.
 func TestConstraints(t *testing.T) {
 	t.Parallel()
-	const insert = `INSERT INTO movements (id, project_id, customer_id, credit_type_id, kind, amount, delta, balance_after,
-  reason, metadata, work_key, reversal_of, hold, priority, expires_at, created_at)
-SELECT '%s', project_id, customer_id, credit_type_id, %s FROM movements WHERE work_key = 'c'`
+	const insert = `INSERT INTO movements (id, project_id, customer_id, credit_type_id, balance_after, created_at, kind, amount, delta, %s)
+SELECT '%s', project_id, customer_id, credit_type_id, 0, 0, %s FROM movements WHERE work_key = 'c'`
 	unused := strings.Repeat("0", 36)
 	onBoth(t, func(t *testing.T, b *bench) {
 		b.live(t)
@@ -33,14 +32,14 @@ SELECT '%s', project_id, customer_id, credit_type_id, %s FROM movements WHERE wo
 			"an altered entry":           `UPDATE movements SET delta = 1`,
 			"an altered note":            `UPDATE movements SET reason = 'other'`,
 			"an entry that is removed":   `DELETE FROM movements WHERE work_key = 'c'`,
-			"two movements of a key":     fmt.Sprintf(insert, unused, `'charge', 1, -1, 0, NULL, NULL, 'c', NULL, NULL, NULL, NULL, 0`),
-			"a charge without a key":     fmt.Sprintf(insert, unused, `'charge', 1, -1, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0`),
-			"an expiry with a key":       fmt.Sprintf(insert, unused, `'expiry', 1, -1, 0, NULL, NULL, 'new', NULL, NULL, NULL, NULL, 0`),
-			"an entry of nothing":        fmt.Sprintf(insert, unused, `'charge', 0, 0, 0, NULL, NULL, 'new', NULL, NULL, NULL, NULL, 0`),
-			"a reversal of nothing":      fmt.Sprintf(insert, unused, `'reversal', 1, 1, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0`),
-			"two captures of a hold": fmt.Sprintf(insert, unused,
-				`'capture', 1, -1, 0, NULL, NULL, NULL, NULL, (SELECT hold FROM movements WHERE hold IS NOT NULL), NULL, NULL, 0`),
-			"a kind that is not": fmt.Sprintf(insert, unused, `'gift', 1, 1, 0, NULL, NULL, 'new', NULL, NULL, NULL, NULL, 0`),
+			"two movements of a key":     fmt.Sprintf(insert, "work_key", unused, `'charge', 1, -1, 'c'`),
+			"a charge without a key":     fmt.Sprintf(insert, "work_key", unused, `'charge', 1, -1, NULL`),
+			"an expiry with a key":       fmt.Sprintf(insert, "work_key", unused, `'expiry', 1, -1, 'new'`),
+			"an entry of nothing":        fmt.Sprintf(insert, "work_key", unused, `'charge', 0, 0, 'new'`),
+			"a reversal of nothing":      fmt.Sprintf(insert, "reversal_of", unused, `'reversal', 1, 1, NULL`),
+			"a kind that is not":         fmt.Sprintf(insert, "work_key", unused, `'gift', 1, 1, 'new'`),
+			"two captures of a hold": fmt.Sprintf(insert, "hold", unused,
+				`'capture', 1, -1, (SELECT hold FROM movements WHERE hold IS NOT NULL)`),
 		} {
 			err := b.db.WriteBatch(t.Context(), func(batch *sqldb.Batch) error {
 				return batch.Run(t.Context(), []sqldb.Statement{{Text: text}})
@@ -102,16 +101,25 @@ func TestSweepBetweenClaimAndRead(t *testing.T) {
 			for name, op := range map[string]*credit.Op{"same": same, "spelt": spelt, "more": more} {
 				b.must(t, op)
 				o := &op.Outcome
-				heard[when+" "+name] = fmt.Sprint(o.Err != nil, o.Key.Answer != nil, o.Key.Replayed)
+				switch {
+				case o.Err != nil:
+					heard[when+" "+name] = "conflict"
+				case !o.Key.Replayed:
+					heard[when+" "+name] = "done again"
+				case o.Key.Answer != nil:
+					heard[when+" "+name] = "the answer"
+				default:
+					heard[when+" "+name] = "the movement"
+				}
 			}
 		}
 		for name, want := range map[string]string{
-			"kept same": "false true true", "kept spelt": "true false false", "kept more": "true false false",
-			"expired same": "false false true", "expired spelt": "false false true", "expired more": "true false false",
-			"swept same": "false false true", "swept spelt": "false false true", "swept more": "true false false",
+			"kept same": "the answer", "kept spelt": "conflict", "kept more": "conflict",
+			"expired same": "the movement", "expired spelt": "the movement", "expired more": "conflict",
+			"swept same": "the movement", "swept spelt": "the movement", "swept more": "conflict",
 		} {
 			if heard[name] != want {
-				t.Errorf("%s: error, answer, replayed are %s, want %s", name, heard[name], want)
+				t.Errorf("%s heard %s, want %s", name, heard[name], want)
 			}
 		}
 		b.want(t, "ada", "main", "0.00001/0")

@@ -10,7 +10,7 @@ const (
 	createCustomerText = `INSERT INTO customers (project_id, external_id, created_at) VALUES ($1, $2, $3)
 ON CONFLICT (project_id, external_id) DO NOTHING`
 
-	findCreditTypeText = `SELECT id, allow_negative FROM credit_types WHERE project_id = $1 AND name = $2`
+	findCreditTypeText = `SELECT id, allow_negative FROM credit_types WHERE project_id = $1 AND name = $2` //nolint:gosec // credits are no credentials
 
 	createCreditTypeText = `INSERT INTO credit_types (project_id, name, allow_negative, created_at) VALUES ($1, $2, 0, $3)
 ON CONFLICT (project_id, name) DO NOTHING`

@@ -8,14 +8,13 @@ import (
 	"slices"
 	"time"
 
+	"github.com/actionpulse/actionpulse/idempotency"
 	keystore "github.com/actionpulse/actionpulse/idempotency/sqlstore"
 	"github.com/actionpulse/actionpulse/internal/crash"
 	"github.com/actionpulse/actionpulse/internal/credit"
 	"github.com/actionpulse/actionpulse/internal/fault"
 	"github.com/actionpulse/actionpulse/internal/storage/sqldb"
 	"github.com/actionpulse/actionpulse/internal/webhook"
-
-	"github.com/actionpulse/actionpulse/idempotency"
 )
 
 // Apply implements credit.Ledger. The order in which it locks is the same for
@@ -140,7 +139,7 @@ func (w *work) claim(ctx context.Context) error {
 }
 
 // decide lets every op decide on its account, in the order of their arrival.
-func (w *work) decide(ctx context.Context) error {
+func (w *work) decide(context.Context) error {
 	for _, m := range w.open() {
 		state := &credit.State{
 			Account: &m.account.Account, Customer: m.customer, CreditType: m.typeName, Now: w.now,
