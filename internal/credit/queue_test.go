@@ -101,6 +101,20 @@ func (p *plan) outcome(op *credit.Op, committed bool) credit.Outcome {
 	return credit.Outcome{Key: idempotency.Result{Answer: &idempotency.Answer{Body: []byte(op.Key.Key)}}}
 }
 
+// ran is how many groups were begun.
+func (p *plan) ran() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.groups)
+}
+
+// keys are the keys of a group that has ended.
+func (p *plan) keys(group int) []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.groups[group]
+}
+
 // service is a service on a plan.
 func (p *plan) service(workers int) *credit.Service {
 	p.taken = map[idempotency.Ref]*credit.Op{}
@@ -266,11 +280,11 @@ func TestFairness(t *testing.T) {
 			add("busy", fmt.Sprint("busy", i))
 		}
 		<-time.After(5*commit + commit/2)
-		before := len(p.groups)
+		before := p.ran()
 		add("quiet", "quiet")
 		synctest.Wait()
 		<-time.After(2 * commit)
-		if next := p.groups[before]; !slices.Contains(next, "quiet") {
+		if next := p.keys(before); !slices.Contains(next, "quiet") {
 			t.Error("the quiet project was not in the next group")
 		}
 		for i := range 100 {
@@ -279,7 +293,7 @@ func TestFairness(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		before = len(p.groups)
+		before = p.ran()
 		all.Wait()
 		served := map[string]int{}
 		for _, key := range slices.Concat(p.groups[before : before+5]...) {
