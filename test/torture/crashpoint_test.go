@@ -19,6 +19,8 @@ type crashPoint struct {
 	// repair says that the step is one of the command repair, replace that it
 	// is one only if the intake store is missing.
 	repair, replace bool
+	// elsewhere is the package whose own tests kill a process at the step.
+	elsewhere string
 }
 
 var crashPoints = []crashPoint{
@@ -34,6 +36,9 @@ var crashPoints = []crashPoint{
 	{name: "rebuild.cleared", most: 1, repair: true},
 	{name: "rebuild.written", most: 1, repair: true},
 	{name: "rebuild.committed", most: 1, repair: true},
+	{name: "movements.claimed", elsewhere: "internal/storage/ledger"},
+	{name: "movements.written", elsewhere: "internal/storage/ledger"},
+	{name: "movements.committed", elsewhere: "internal/storage/ledger"},
 }
 
 // killAtPoint has the process die at a step.
