@@ -81,6 +81,45 @@ func TestTwoProcesses(t *testing.T) {
 	one.audit(t)
 }
 
+// K3, closer: in every round all begin at once with nearly the same new keys,
+// customers and types, each in an order of its own; in every other one with
+// keys of its own, so that nothing but customers and types is shared.
+func TestTwoProcessesMakeTheSame(t *testing.T) {
+	t.Parallel()
+	one, other := twoProcesses(t)
+	const rounds, keys = 40, 16
+	for round := range rounds {
+		var all sync.WaitGroup
+		start := make(chan struct{})
+		for worker, b := range []*bench{one, other, one, other} {
+			var ops []*credit.Op
+			for _, n := range rand.Perm(keys)[:keys-2] {
+				name := fmt.Sprint(round, " ", n)
+				o := order{kind: credit.Topup, key: name, customer: name, typ: fmt.Sprint(round, " ", n%3), amount: 1}
+				if round%2 == 1 {
+					o.key = fmt.Sprint(name, " ", worker)
+				}
+				ops = append(ops, b.op(t, o))
+			}
+			all.Go(func() {
+				<-start
+				if err := b.apply(t, ops...); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		close(start)
+		all.Wait()
+	}
+	if n := one.deadlocks(t); n != 0 {
+		t.Errorf("%d deadlocks", n)
+	}
+	if keys, movements := one.count(t, "idempotency_keys"), one.count(t, "movements"); keys != movements {
+		t.Errorf("%d keys, %d movements", keys, movements)
+	}
+	one.audit(t)
+}
+
 // deadlocks counts those that PostgreSQL has ended. Its counters may be late:
 // they are asked after a statement that flushes them.
 func (b *bench) deadlocks(t *testing.T) int {
