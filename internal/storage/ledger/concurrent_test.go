@@ -83,11 +83,12 @@ func TestTwoProcesses(t *testing.T) {
 
 // K3, closer: in every round all begin at once with nearly the same new keys,
 // customers and types, each in an order of its own; in every other one with
-// keys of its own, so that nothing but customers and types is shared.
+// keys of its own, and in half of these with known customers, so that nothing
+// but the customers, or the types, is shared.
 func TestTwoProcessesMakeTheSame(t *testing.T) {
 	t.Parallel()
 	one, other := twoProcesses(t)
-	const rounds, keys = 40, 16
+	const rounds, keys = 48, 16
 	for round := range rounds {
 		var all sync.WaitGroup
 		start := make(chan struct{})
@@ -95,9 +96,12 @@ func TestTwoProcessesMakeTheSame(t *testing.T) {
 			var ops []*credit.Op
 			for _, n := range rand.Perm(keys)[:keys-2] {
 				name := fmt.Sprint(round, " ", n)
-				o := order{kind: credit.Topup, key: name, customer: name, typ: fmt.Sprint(round, " ", n%3), amount: 1}
+				o := order{kind: credit.Topup, key: name, customer: name, typ: fmt.Sprint(round, " ", n%7), amount: 1}
 				if round%2 == 1 {
 					o.key = fmt.Sprint(name, " ", worker)
+				}
+				if round%4 == 3 {
+					o.customer = fmt.Sprint("known ", n)
 				}
 				ops = append(ops, b.op(t, o))
 			}
