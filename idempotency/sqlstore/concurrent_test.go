@@ -127,12 +127,12 @@ func TestOppositeOrdersAreRunAgain(t *testing.T) {
 			_, err := f.Do(t.Context(), tx, request(p, second, "{}"), unit(t.Context(), second, ok("1")))
 			return ok("1"), errors.Join(err, record(t.Context(), tx, first))
 		})
-		if problem, ok := errors.AsType[*idempotency.Error](err); err != nil && !ok {
-			t.Errorf("%v %v", err, problem)
+		if err != nil {
+			t.Error(err)
 		}
 	})
-	if n := runs.Load(); n != 2 {
-		t.Errorf("%d runs", n)
+	if n := runs.Load(); n < 2 {
+		t.Errorf("%d runs: there was no deadlock", n)
 	}
 	for _, name := range []string{"0", "1"} {
 		if n := f.units(t, name); n != 1 {
