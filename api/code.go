@@ -27,7 +27,7 @@ const (
 	CodeUnavailable          Code = "unavailable"
 	CodeQueryTimeout         Code = "query_timeout"
 
-	CodeInvalidCredentials Code = "invalid_credentials"
+	CodeInvalidCredentials Code = "invalid_credentials" //nolint:gosec // it names a refusal
 	CodeConflict           Code = "conflict"
 )
 
