@@ -120,4 +120,3 @@ func cut(t *testing.T, w http.ResponseWriter) {
 		t.Error("the connection was not reset")
 	}
 }
-
