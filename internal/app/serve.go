@@ -146,7 +146,7 @@ func (s *server) serve(ctx context.Context, listener net.Listener) error {
 	s.intake.Close()
 	stopBackground()
 	workers.Wait()
-	err = errors.Join(err, s.services.flush())
+	s.services.flush(s.params.Log)
 	select {
 	case late := <-failed:
 		err = errors.Join(err, late)
