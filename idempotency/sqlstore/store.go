@@ -194,17 +194,26 @@ func (s *Store) look(ctx context.Context, r *idempotency.Request) (idempotency.C
 
 // AddCounts adds to the counters of keys; it is what an [idempotency.Tally]
 // needs. Rows are locked in order of key, so that two such calls do not
-// deadlock. Counts of keys that are not there are dropped.
+// deadlock, SweepGroup of them a transaction, so that others get their turn.
+// Counts of keys that are not there are dropped. Counters are best effort: if
+// it fails half way, what it has added is added again.
 func (s *Store) AddCounts(ctx context.Context, counts []idempotency.Count) error {
 	counts = slices.Clone(counts)
 	sortCounts(counts)
-	return s.options.Write(ctx, func(tx *sql.Tx) error {
-		for _, c := range counts {
-			_, err := tx.ExecContext(ctx, s.sql.count, c.Ref.Scope, c.Ref.Namespace, c.Ref.Key, c.Repeats, c.Conflicts)
-			if err != nil {
-				return fmt.Errorf("count the repeats of an idempotency key: %w", err)
-			}
+	for group := range slices.Chunk(counts, SweepGroup) {
+		if err := s.options.Write(ctx, func(tx *sql.Tx) error { return s.addCounts(ctx, tx, group) }); err != nil {
+			return err
 		}
-		return nil
-	})
+	}
+	return nil
+}
+
+func (s *Store) addCounts(ctx context.Context, tx *sql.Tx, counts []idempotency.Count) error {
+	for _, c := range counts {
+		_, err := tx.ExecContext(ctx, s.sql.count, c.Ref.Scope, c.Ref.Namespace, c.Ref.Key, c.Repeats, c.Conflicts)
+		if err != nil {
+			return fmt.Errorf("count the repeats of an idempotency key: %w", err)
+		}
+	}
+	return nil
 }
