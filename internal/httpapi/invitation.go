@@ -80,7 +80,7 @@ var acceptInvitationOperation = operation{
 		"password of a user who exists counts like a failed login.",
 	request: api.Acceptance{},
 	replies: replyCreated("The place in the organization.", api.Membership{}),
-	errors:  codes(api.CodeNotFound, api.CodeInvalidCredentials, api.CodeConflict, api.CodeRateLimited),
+	errors:  codes(api.CodeNotFound, api.CodeInvalidCredentials, api.CodePaymentRequired, api.CodeConflict, api.CodeRateLimited),
 }
 
 func (s *service) acceptInvitation(x *exchange) (answer, error) {
