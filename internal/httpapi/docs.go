@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	_ "embed" // the page's template and style
 	"encoding/base64"
-	"fmt"
 	"html/template"
 	"maps"
 	"slices"
@@ -155,7 +154,7 @@ func bounds(s *huma.Schema) string {
 	case s.Type == huma.TypeString:
 		return counted(s.MinLength, s.MaxLength, "characters")
 	case s.Minimum != nil && s.Maximum != nil:
-		return fmt.Sprintf(" from %v to %v", *s.Minimum, *s.Maximum)
+		return " from " + plain(*s.Minimum) + " to " + plain(*s.Maximum)
 	}
 	return ""
 }

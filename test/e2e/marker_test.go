@@ -135,6 +135,10 @@ func TestRefusedDeployLeavesTheKeyFree(t *testing.T) {
 			"blank":        {`{"version":"  "}`, "validation_failed", 422, "version"},
 			"unknown":      {`{"version":"1","enviroment":"x"}`, "validation_failed", 422, "enviroment"},
 			"bad ts":       {`{"version":"1","ts":"yesterday"}`, "validation_failed", 422, "ts"},
+			"no year":      {`{"version":"1","ts":"0001-01-01T00:00:00Z"}`, "validation_failed", 422, "ts"},
+			"long ago":     {`{"version":"1","ts":"1969-12-31T23:59:59Z"}`, "validation_failed", 422, "ts"},
+			"year 10000":   {`{"version":"1","ts":"9999-12-31T23:59:59-01:00"}`, "validation_failed", 422, "ts"},
+			"comma ts":     {`{"version":"1","ts":"2024-01-01T00:00:00,5Z"}`, "validation_failed", 422, "ts"},
 			"number ts":    {`{"version":"1","ts":1777629600000}`, "validation_failed", 422, "ts"},
 			"bad url":      {`{"version":"1","url":"javascript:alert(1)"}`, "validation_failed", 422, "url"},
 			"bad metadata": {`{"version":"1","metadata":[1]}`, "validation_failed", 422, "metadata"},
@@ -149,6 +153,13 @@ func TestRefusedDeployLeavesTheKeyFree(t *testing.T) {
 			}
 			if made := (deploy{[]string{key}, release1, "", ""}).send(t, r); made.status != http.StatusCreated {
 				t.Errorf("%s: the key is not free: %+v", name, made)
+			}
+		}
+		// 16 KiB are counted as they were sent, not as some encoder writes them.
+		large := `{"version":"1","metadata":{"a":"` + strings.Repeat("<", 16_000) + `"}}`
+		for _, status := range []int{http.StatusCreated, http.StatusOK} {
+			if made := (deploy{[]string{"much-of-it"}, large, "", ""}).send(t, r); made.status != status {
+				t.Errorf("metadata of 16,000 characters: %d %v", made.status, made.code())
 			}
 		}
 	})
@@ -341,6 +352,11 @@ func TestMarkersByHand(t *testing.T) {
 		for _, bad := range []string{"?limit=0", "?limit=201", "?from=now", "?cursor=AAAA", "?cursor=%00"} {
 			if s := get(t, r, markers(r)+bad); s.status != http.StatusUnprocessableEntity || s.code() != "validation_failed" {
 				t.Errorf("%s: %+v", bad, s)
+			}
+		}
+		for _, nowhere := range []string{"?environment=%00", "?environment=%ff", "?environment=%ed%a0%80", "?environment=" + strings.Repeat("x", 2000)} {
+			if found, next := list(nowhere); len(found) > 0 || next != nil {
+				t.Errorf("%s: %v", nowhere, found)
 			}
 		}
 		one := markers(r) + "/" + ids[0]
