@@ -55,10 +55,10 @@ func TestDeployMarker(t *testing.T) {
 			"both":      {`{"version":"2","ts":"2026-05-01T10:00:00Z"}`, []any{"metadata", "version"}},
 			"invalid":   {`{"version":"1.0","ts":"2026-05-01T10:00:00Z","metadata":{"run":7.5,"n":12345678901234567890},"typo":1}`, []any{"typo"}},
 			"empty":     {`{}`, []any{"metadata", "ts", "version"}},
-			"malformed": {`{"version":`, []any{"metadata", "ts", "version", "body"}},
-			"no body":   {``, []any{"metadata", "ts", "version", "body"}},
-			"doubled":   {`{"version":"1.0","version":"1.0"}`, []any{"metadata", "ts", "version", "body"}},
-			"a list":    {`[]`, []any{"metadata", "ts", "version", "body"}},
+			"malformed": {`{"version":`, []any{"metadata", "ts", "version", "environment", "body"}},
+			"no body":   {``, []any{"metadata", "ts", "version", "environment", "body"}},
+			"doubled":   {`{"version":"1.0","version":"1.0"}`, []any{"metadata", "ts", "version", "environment", "body"}},
+			"a list":    {`[]`, []any{"metadata", "ts", "version", "environment", "body"}},
 		} {
 			conflict := deploy{[]string{"build-1001"}, other.body, "", ""}.send(t, r)
 			if conflict.status != http.StatusConflict || conflict.code() != "validation_failed" ||
