@@ -23,11 +23,12 @@ var docsCSS string
 
 // docsPolicy lets the page have its own style and nothing else.
 var docsPolicy = []string{
-	"default-src 'none'; style-src 'sha256-" + styleHash(docsCSS) + "'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+	"default-src 'none'; style-src 'sha256-" + hashOf(docsCSS) + "'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 }
 
-func styleHash(style string) string {
-	sum := sha256.Sum256([]byte(style))
+// hashOf is how a policy names a style or script.
+func hashOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
 	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
