@@ -78,6 +78,7 @@ var open = []operation{
 	{"GET", "/metrics"},
 	{"GET", "/api/openapi.json"},
 	{"GET", "/api/docs"},
+	{"GET", "/invite"},
 	{"POST", "/api/v1/auth/login"},
 	{"POST", "/api/v1/auth/refresh"},
 	{"POST", "/api/v1/invitations/accept"},
