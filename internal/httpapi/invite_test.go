@@ -12,7 +12,7 @@ import (
 func TestInvitePage(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	response, err := http.Get(b.url + invitePath) //nolint:noctx // it ends with the server
+	response, err := http.Get(b.url + invitePath)
 	if err != nil {
 		t.Fatal(err)
 	}

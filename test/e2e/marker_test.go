@@ -133,7 +133,7 @@ func TestRefusedDeployLeavesTheKeyFree(t *testing.T) {
 			"no version":   {`{}`, "validation_failed", 422, "version"},
 			"null":         {`{"version":null}`, "validation_failed", 422, "version"},
 			"blank":        {`{"version":"  "}`, "validation_failed", 422, "version"},
-			"unknown":      {`{"version":"1","enviroment":"x"}`, "validation_failed", 422, "enviroment"},
+			"unknown":      {`{"version":"1","surroundings":"x"}`, "validation_failed", 422, "surroundings"},
 			"bad ts":       {`{"version":"1","ts":"yesterday"}`, "validation_failed", 422, "ts"},
 			"no year":      {`{"version":"1","ts":"0001-01-01T00:00:00Z"}`, "validation_failed", 422, "ts"},
 			"long ago":     {`{"version":"1","ts":"1969-12-31T23:59:59Z"}`, "validation_failed", 422, "ts"},
@@ -272,7 +272,7 @@ func TestAnswerLostAfterCommit(t *testing.T) {
 		t.Cleanup(proxy.Close)
 		client := &http.Client{Transport: &http.Transport{MaxConnsPerHost: 1}}
 		t.Cleanup(client.CloseIdleConnections)
-		warm, err := client.Get(proxy.URL + "/healthz") //nolint:noctx // the connection is to be used again
+		warm, err := client.Get(proxy.URL + "/healthz")
 		if err != nil {
 			t.Fatal(err)
 		}
