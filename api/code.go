@@ -27,7 +27,7 @@ const (
 	CodeUnavailable          Code = "unavailable"
 	CodeQueryTimeout         Code = "query_timeout"
 
-	CodeInvalidCredentials     Code = "invalid_credentials"
+	CodeInvalidCredentials     Code = "invalid_credentials" //nolint:gosec // it names a refusal
 	CodeConflict               Code = "conflict"
 	CodeIdempotencyKeyRequired Code = "idempotency_key_required"
 	CodeInvalidRequest         Code = "invalid_request"
@@ -94,13 +94,13 @@ var Catalogue = []Spec{
 	},
 	{
 		CodeUnauthenticated, http.StatusUnauthorized, false, false,
-		"no credential was sent, or it is unknown or revoked",
+		"no credential was sent, or it is unknown or revoked; or a refresh token is unknown, spent or expired",
 		"send a valid credential in the Authorization header",
 		KeyUntouched,
 	},
 	{
 		CodeInvalidCredentials, http.StatusUnauthorized, false, false,
-		"the email or the password at login, or the refresh token, is not valid",
+		"the email or the password is wrong at login, or the password where one is asked for",
 		"log in with other credentials; a repeat gets the same refusal and counts as another attempt",
 		"",
 	},
@@ -196,7 +196,7 @@ var Catalogue = []Spec{
 	},
 	{
 		CodeRateLimited, http.StatusTooManyRequests, true, true,
-		"the rate budget of the key is used up",
+		"the rate budget of the key is used up, or a password was wrong too often",
 		"wait exactly Retry-After seconds and send the same request again",
 		KeyUntouched,
 	},

@@ -23,15 +23,15 @@ type Marker struct {
 	Commit      *string                    `json:"commit"`
 	URL         *string                    `json:"url"`
 	Title       *string                    `json:"title"`
-	Metadata    map[string]json.RawMessage `json:"metadata"`
+	Metadata    map[string]json.RawMessage `json:"metadata" nullable:"true" doc:"The object that was sent; null if there was none."`
 	Source      string                     `json:"source" enum:"deploy,manual"`
 	CreatedAt   string                     `json:"created_at" format:"date-time"`
 	DeletedAt   *string                    `json:"deleted_at,omitempty" format:"date-time" doc:"When it was deleted; absent if it was not."`
 }
 
-// MarkerList is a page of markers. Asked for by ?idempotency_key= it has one
+// MarkerOfKey is the list of markers asked for by ?idempotency_key=: it has one
 // item and says what is known of the key.
-type MarkerList struct {
+type MarkerOfKey struct {
 	List[Marker]
-	*IdempotencyKey
+	IdempotencyKey
 }

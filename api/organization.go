@@ -46,10 +46,11 @@ type Invitation struct {
 	RevokedAt  *string `json:"revoked_at"  doc:"Also when its maker has left or may no longer invite." format:"date-time"`
 }
 
-// CreatedInvitation is a new invitation with its token.
+// CreatedInvitation is a new invitation with its token and link.
 type CreatedInvitation struct {
 	Invitation
-	Token string `json:"token" doc:"What the invited accepts it with. It is shown once: hand it over in a link or a message of your own."`
+	Token string `json:"token" doc:"What the invited accepts it with. It is shown once."`
+	Link  string `json:"link"  doc:"The path of a page that accepts it, token included. Put your server's address before it and hand it over."`
 }
 
 // Acceptance is the body that accepts an invitation.

@@ -30,7 +30,8 @@ func (l *Lease) Key() string { return l.ref.Key }
 // Epoch numbers the owners of this key from 1. Above 1, an owner before has
 // died or stalled at an unknown point: look at what it did before doing it
 // again. Systems that can compare numbers should refuse writes of a lower
-// epoch than they have seen.
+// epoch than they have seen lately: a key that was freed or forgotten, and
+// swept, begins at 1 again.
 func (l *Lease) Epoch() int64 { return l.owner.Epoch }
 
 // Resource returns what this owner or one before has made, if it said so.

@@ -53,7 +53,7 @@ const recordFor = 10 * time.Second
 //
 // Bodies are compared as they arrive: what undoes a Content-Encoding, and what
 // compresses answers for the client at hand, belongs outside of the middleware.
-// The handler cannot stream or hijack.
+// The handler cannot stream, hijack or send trailers.
 //
 // The error says that the parameters do not fit together.
 func Middleware(p MiddlewareParams) (func(http.Handler) http.Handler, error) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -147,6 +148,47 @@ func TestEmptyAnswersAreReplayed(t *testing.T) {
 		if !again.replayed() || again.body != "" {
 			t.Errorf("got %+v", again)
 		}
+	}
+}
+
+// As with net/http itself, what is set after the answer has begun is not said.
+func TestHeadersAfterTheAnswerHasBegun(t *testing.T) {
+	s := serve(t, payments(), func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/a")
+		w.WriteHeader(http.StatusCreated)
+		w.Header().Set("Content-Type", "text/b")
+		w.Header().Set("Late", "1")
+		w.WriteHeader(http.StatusAccepted)
+		write(w, "x")
+	})
+	for range 2 {
+		one := s.post(t, "k1", `{}`)
+		s.expect(t, one, http.StatusCreated, 1)
+		if one.header.Get("Content-Type") != "text/a" || one.header.Get("Late") != "" {
+			t.Errorf("got %v", one.header)
+		}
+	}
+}
+
+// A status that cannot be said is a bug of the handler, and must not become the
+// answer to every repeat.
+func TestAnImpossibleStatusTakesNoKey(t *testing.T) {
+	for _, impossible := range []int{0, 99, 1000} {
+		var corrected atomic.Bool
+		s := serve(t, idempotency.IETF(time.Hour), func(w http.ResponseWriter, _ *http.Request) {
+			if corrected.Load() {
+				w.WriteHeader(http.StatusCreated)
+				return
+			}
+			w.WriteHeader(impossible)
+		})
+		response, err := http.DefaultClient.Do(newRequest(t, s.URL, `"k1"`, `{}`))
+		if err == nil {
+			t.Errorf("%d was answered with %d", impossible, response.StatusCode)
+			response.Body.Close() //nolint:errcheck // the test has failed
+		}
+		corrected.Store(true)
+		s.expect(t, s.post(t, `"k1"`, `{}`), http.StatusCreated, 2)
 	}
 }
 

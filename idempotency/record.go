@@ -56,8 +56,8 @@ type State string
 const (
 	Claimed State = "claimed"
 	Done    State = "done"
-	// Free keys mean nothing any more; only their epoch is remembered, so that
-	// epochs grow.
+	// Free keys mean nothing any more; only their epoch is remembered, for an
+	// hour or so, so that epochs grow while anybody may still be late.
 	Free State = "free"
 )
 

@@ -2,12 +2,16 @@ package idempotency
 
 import (
 	"net/http"
+	"strconv"
 	"strings"
 )
 
 // recorder holds a handler's answer.
 type recorder struct {
 	header http.Header
+	// sent is the header as it was when the handler began its answer; what it
+	// changes afterwards is not said.
+	sent   http.Header
 	status int
 	body   []byte
 }
@@ -15,10 +19,23 @@ type recorder struct {
 func (r *recorder) Header() http.Header { return r.header }
 
 // WriteHeader keeps the first final status; what comes before it is not said.
+// It panics where net/http does: a status that can never be said must not be
+// recorded as an answer.
 func (r *recorder) WriteHeader(status int) {
-	if r.status == 0 && status >= http.StatusOK {
-		r.status = status
+	if status < 100 || status > 999 {
+		panic("idempotency: invalid WriteHeader code " + strconv.Itoa(status))
 	}
+	if r.status == 0 && status >= http.StatusOK {
+		r.status, r.sent = status, r.header.Clone()
+	}
+}
+
+// said is the header of the answer.
+func (r *recorder) said() http.Header {
+	if r.status == 0 {
+		return r.header
+	}
+	return r.sent
 }
 
 func (r *recorder) Write(b []byte) (int, error) {
@@ -41,12 +58,11 @@ func (m *middleware) answer(r *recorder, returned bool) *Answer {
 	if !returned {
 		return nil
 	}
-	if _, ok := r.header["Content-Type"]; !ok && len(r.body) > 0 && r.header.Get("Content-Encoding") == "" {
-		r.header.Set("Content-Type", http.DetectContentType(r.body))
+	h := r.said()
+	if _, ok := h["Content-Type"]; !ok && len(r.body) > 0 && h.Get("Content-Encoding") == "" {
+		h.Set("Content-Type", http.DetectContentType(r.body))
 	}
-	return &Answer{
-		Status: r.code(), ContentType: r.header.Get("Content-Type"), Header: m.keep(r.header), Body: r.body,
-	}
+	return &Answer{Status: r.code(), ContentType: h.Get("Content-Type"), Header: m.keep(h), Body: r.body}
 }
 
 // keep picks the headers that are kept: Content-Encoding, without which the

@@ -41,7 +41,7 @@ func (m *middleware) work(w http.ResponseWriter, r *http.Request, request Reques
 		return plainError(NotRecorded)
 	}
 	clear(w.Header())
-	maps.Copy(w.Header(), recorder.header)
+	maps.Copy(w.Header(), recorder.said())
 	m.write(w, Answer{Status: recorder.code(), Body: recorder.body})
 	return nil
 }

@@ -43,6 +43,7 @@ func BenchmarkRunNew(b *testing.B) {
 func BenchmarkRunNewParallel(b *testing.B) {
 	onBothB(b, func(b *testing.B, f *fixture) {
 		var n atomic.Int64
+		b.ResetTimer()
 		b.RunParallel(func(pb *testing.PB) {
 			r := request(idempotency.CreditMovement(day), "", `{"credit_type":"main","amount":"5"}`)
 			for pb.Next() {
@@ -89,6 +90,7 @@ func BenchmarkJudgeReplay(b *testing.B) {
 func BenchmarkJudgeReplayParallel(b *testing.B) {
 	onBothB(b, func(b *testing.B, f *fixture) {
 		r := first(b, f)
+		b.ResetTimer()
 		b.RunParallel(func(pb *testing.PB) {
 			for pb.Next() {
 				if result, fresh, err := f.Judge(b.Context(), r); err != nil || fresh || !result.Replayed {

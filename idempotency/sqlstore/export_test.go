@@ -10,3 +10,6 @@ func (s *Store) Texts() map[string]string {
 
 // IsUnknown is the default of Options.Unknown.
 func IsUnknown(err error) bool { return isUnknown(err) }
+
+// Repeatable says whether the default Write runs a transaction again.
+func Repeatable(err error) bool { return repeatable(err) }

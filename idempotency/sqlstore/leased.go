@@ -9,10 +9,14 @@ import (
 	"github.com/actionpulse/actionpulse/idempotency"
 )
 
-// Claim implements [idempotency.Store]. If its COMMIT is not confirmed, it
-// asks again and knows its own claim; a claim of which nobody hears ends with
-// its lease.
+// Claim implements [idempotency.Store]. A repeat, a conflict and a wait write
+// nothing: only what looks free is claimed, and the claim decides. If its
+// COMMIT is not confirmed, it asks again and knows its own claim; a claim of
+// which nobody hears ends with its lease.
 func (s *Store) Claim(ctx context.Context, r idempotency.Request, lease time.Duration) (claim idempotency.Claim, err error) {
+	if claim, err = s.look(ctx, &r); err != nil || claim.Judgement.Verdict != idempotency.Fresh {
+		return claim, err
+	}
 	c := claimant{request: &r, token: newToken(), lease: lease}
 	for range runAttempts {
 		err = s.options.Write(ctx, func(tx *sql.Tx) (err error) {

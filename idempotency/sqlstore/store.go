@@ -168,37 +168,52 @@ func (s *Store) Find(ctx context.Context, ref idempotency.Ref) (idempotency.Reco
 // whether the key is free, Do decides. The error is an *idempotency.Error,
 // [ErrRef], or says that the database failed.
 func (s *Store) Judge(ctx context.Context, r idempotency.Request) (result idempotency.Result, fresh bool, err error) {
+	seen, err := s.look(ctx, &r)
+	if err != nil || seen.Judgement.Verdict == idempotency.Fresh {
+		return idempotency.Result{}, err == nil, err
+	}
+	result, err = seen.Judgement.Resolve(&r, seen.Record)
+	return result, false, err
+}
+
+// look judges a request by what a reader sees.
+func (s *Store) look(ctx context.Context, r *idempotency.Request) (idempotency.Claim, error) {
 	if err := checkRef(r.Ref()); err != nil {
-		return idempotency.Result{}, false, err
+		return idempotency.Claim{}, err
 	}
 	rec, now, found, err := s.find(ctx, s.options.DB, r.Ref())
-	if err != nil {
-		return idempotency.Result{}, false, err
+	if err != nil || !found {
+		return idempotency.Claim{}, err
 	}
-	if !found {
-		return idempotency.Result{}, true, nil
-	}
-	j := idempotency.Judge(&r, &rec, now)
+	j := idempotency.Judge(r, &rec, now)
 	if j.Verdict == idempotency.Fresh {
-		return idempotency.Result{}, true, nil
+		return idempotency.Claim{}, nil
 	}
-	result, err = j.Resolve(&r, rec)
-	return result, false, err
+	return idempotency.Claim{Judgement: j, Record: rec}, nil
 }
 
 // AddCounts adds to the counters of keys; it is what an [idempotency.Tally]
 // needs. Rows are locked in order of key, so that two such calls do not
-// deadlock. Counts of keys that are not there are dropped.
+// deadlock, SweepGroup of them a transaction, so that others get their turn.
+// Counts of keys that are not there are dropped. Counters are best effort: if
+// it fails half way, what it has added is added again.
 func (s *Store) AddCounts(ctx context.Context, counts []idempotency.Count) error {
 	counts = slices.Clone(counts)
 	sortCounts(counts)
-	return s.options.Write(ctx, func(tx *sql.Tx) error {
-		for _, c := range counts {
-			_, err := tx.ExecContext(ctx, s.sql.count, c.Ref.Scope, c.Ref.Namespace, c.Ref.Key, c.Repeats, c.Conflicts)
-			if err != nil {
-				return fmt.Errorf("count the repeats of an idempotency key: %w", err)
-			}
+	for group := range slices.Chunk(counts, SweepGroup) {
+		if err := s.options.Write(ctx, func(tx *sql.Tx) error { return s.addCounts(ctx, tx, group) }); err != nil {
+			return err
 		}
-		return nil
-	})
+	}
+	return nil
+}
+
+func (s *Store) addCounts(ctx context.Context, tx *sql.Tx, counts []idempotency.Count) error {
+	for _, c := range counts {
+		_, err := tx.ExecContext(ctx, s.sql.count, c.Ref.Scope, c.Ref.Namespace, c.Ref.Key, c.Repeats, c.Conflicts)
+		if err != nil {
+			return fmt.Errorf("count the repeats of an idempotency key: %w", err)
+		}
+	}
+	return nil
 }

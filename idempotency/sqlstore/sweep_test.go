@@ -207,7 +207,7 @@ func TestSweepSkipsWhatIsHeld(t *testing.T) {
 func TestAddCountsSorts(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, d sqlstore.Dialect) {
-		f := newFixture(t, d)
+		f := newFixture(t, d, once)
 		var counts []idempotency.Count
 		for i := range 20 {
 			r := request(idempotency.CreditMovement(day), fmt.Sprint(i), "")

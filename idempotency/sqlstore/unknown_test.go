@@ -70,6 +70,9 @@ func (u *unsure) write(ctx context.Context, fn func(*sql.Tx) error) error {
 
 func isLost(err error) bool { return errors.Is(err, errLost) }
 
+// once is an option of stores that run nothing again: a deadlock is an error.
+func once(o *sqlstore.Options) { o.Write, o.Unknown = (&unsure{db: o.DB}).write, isLost }
+
 // newUnsure makes a store whose transactions end as outcomes say.
 func newUnsure(t *testing.T, d sqlstore.Dialect, outcomes ...outcome) (*fixture, *unsure) {
 	t.Helper()

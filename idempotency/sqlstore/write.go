@@ -6,22 +6,46 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strings"
+	"time"
 )
 
-// writeAttempts bounds how often a transaction is run that others keep pushing
-// aside.
-const writeAttempts = 6
+const (
+	// writeAttempts bounds how often a transaction is run that others keep
+	// pushing aside.
+	writeAttempts = 6
+	// writeDelay is the longest wait before the second attempt; it doubles
+	// with each further one. Without it, two could push each other aside again
+	// and again.
+	writeDelay = 10 * time.Millisecond
+)
 
 // writer returns the default of Options.Write.
 func writer(db *sql.DB) func(context.Context, func(*sql.Tx) error) error {
 	return func(ctx context.Context, fn func(*sql.Tx) error) error {
+		delay := writeDelay
 		for attempt := 1; ; attempt++ {
 			err := inTx(ctx, db, fn)
-			if err == nil || attempt == writeAttempts || !repeatable(err) || ctx.Err() != nil {
+			if err == nil || attempt == writeAttempts || !repeatable(err) {
 				return err
 			}
+			if waitErr := wait(ctx, rand.N(delay)); waitErr != nil { //nolint:gosec // a delay is no secret
+				return errors.Join(err, waitErr)
+			}
+			delay *= 2
 		}
+	}
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait to repeat a transaction: %w", context.Cause(ctx))
 	}
 }
 

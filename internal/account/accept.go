@@ -33,6 +33,8 @@ type AcceptState struct {
 	User User
 	// Role is what the user is in the organization already; empty: nothing.
 	Role string
+	// Suspended says that the organization is.
+	Suspended bool
 }
 
 // Acceptance is what becomes of an accepted invitation.
@@ -50,7 +52,8 @@ type Acceptance struct {
 // invitation was accepted, revoked or has expired; validation_failed when a
 // new user's password has not 10–1024 bytes; invalid_credentials when an
 // existing user's password is wrong, which counts like a failed login;
-// rate_limited; conflict when they are a member already; unavailable.
+// rate_limited; payment_required while the organization is suspended; conflict
+// when they are a member already; unavailable.
 func (s *Invitations) Accept(ctx context.Context, p AcceptParams) (Membership, error) {
 	for range acceptTries {
 		m, err := s.accept(ctx, p)
@@ -130,6 +133,8 @@ func (s *Invitations) judgeAcceptance(state AcceptState, p proof, c Client) (Acc
 		return Acceptance{}, noInvitation()
 	case p.isNew != (state.User.ID == ""), !p.isNew && state.User.PasswordHash != p.user.PasswordHash:
 		return Acceptance{}, ErrStale
+	case state.Suspended:
+		return Acceptance{}, fault.New(api.CodePaymentRequired, "the organization is suspended")
 	case state.Role != "":
 		return Acceptance{}, alreadyMember()
 	}

@@ -64,52 +64,56 @@ func newAttempts(p AttemptParams, clock func() time.Time) *attempts {
 // begin counts a failure of both ahead of time. If either has failed too
 // often it counts nothing and returns the fault rate_limited, whose RetryAfter
 // says when one more may be tried.
-func (a *attempts) begin(email string, address netip.Addr) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	now := a.clock()
-	e, c := a.find(email, address, now)
-	missing := 1 - min(e.left, c.left)
-	if missing > 0 {
-		wait := time.Duration(missing * float64(a.interval))
-		return fault.New(api.CodeRateLimited, "too many failed attempts").After(max(wait, time.Second))
-	}
-	e.left--
-	c.left--
-	return nil
+func (a *attempts) begin(email string, address netip.Addr) (err error) {
+	a.change(email, address, func(e, c *budget) {
+		if missing := 1 - min(e.left, c.left); missing > 0 {
+			wait := time.Duration(missing * float64(a.interval))
+			err = fault.New(api.CodeRateLimited, "too many failed attempts").After(max(wait, time.Second))
+			return
+		}
+		e.left--
+		c.left--
+	})
+	return err
 }
 
 // undo takes back what begin has counted.
 func (a *attempts) undo(email string, address netip.Addr) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	e, c := a.find(email, address, a.clock())
-	e.left = min(e.left+1, a.free)
-	c.left = min(c.left+1, a.free)
+	a.change(email, address, func(e, c *budget) {
+		e.left = min(e.left+1, a.free)
+		c.left = min(c.left+1, a.free)
+	})
 }
 
 // succeed takes back what begin has counted, and forgets the email's failures.
 func (a *attempts) succeed(email string, address netip.Addr) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	e, c := a.find(email, address, a.clock())
-	e.left = a.free
-	c.left = min(c.left+1, a.free)
+	a.change(email, address, func(e, c *budget) {
+		e.left = a.free
+		c.left = min(c.left+1, a.free)
+	})
 }
 
-// find returns the budgets of an email and of an address as they are now.
-func (a *attempts) find(email string, address netip.Addr, now time.Time) (e, c *budget) {
+// change has fn change the budgets of an email and of an address as they are
+// now. Only those that are not full are remembered afterwards: what costs
+// nothing, such as an attempt that is refused, drives out nobody's failures.
+func (a *attempts) change(email string, address netip.Addr, fn func(e, c *budget)) {
 	if len(email) > emailLimit {
 		email = "" // it is nobody's, and must not fill memory
 	}
-	e, c = a.emails.find(email, a.free), a.addresses.find(clientPrefix(address), a.free)
+	address = clientPrefix(address)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	e, c := a.emails.find(email, a.free), a.addresses.find(address, a.free)
+	now := a.clock()
 	for _, b := range []*budget{e, c} {
 		if passed := now.Sub(b.at); !b.at.IsZero() && passed > 0 {
 			b.left = min(b.left+passed.Seconds()/a.interval.Seconds(), a.free)
 		}
 		b.at = now
 	}
-	return e, c
+	fn(e, c)
+	a.emails.keep(email, e, a.free)
+	a.addresses.keep(address, c, a.free)
 }
 
 // clientPrefix is what one client is taken for: an IPv4 address, or the /64 of
@@ -144,13 +148,24 @@ func (s *suspects[K]) find(k K, full float64) *budget {
 	if b := s.young[k]; b != nil {
 		return b
 	}
-	b := s.old[k]
-	if b == nil {
-		b = &budget{left: full}
+	if b := s.old[k]; b != nil {
+		return b
 	}
-	if s.young == nil || len(s.young) >= s.half {
-		s.old, s.young = s.young, map[K]*budget{}
+	return &budget{left: full}
+}
+
+// keep remembers the budget of k, unless it is full.
+func (s *suspects[K]) keep(k K, b *budget, full float64) {
+	if b.left >= full {
+		delete(s.young, k)
+		delete(s.old, k)
+		return
+	}
+	if s.young[k] == nil && len(s.young) >= s.half {
+		s.old, s.young = s.young, nil
+	}
+	if s.young == nil {
+		s.young = map[K]*budget{}
 	}
 	s.young[k] = b
-	return b
 }

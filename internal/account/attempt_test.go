@@ -128,6 +128,38 @@ func TestAttemptsNeedLittleMemory(t *testing.T) {
 	}
 }
 
+// TestRefusedAttemptsDriveOutNobody: what an attacker can do without being
+// counted must not make the failures of a victim forgotten.
+func TestRefusedAttemptsDriveOutNobody(t *testing.T) {
+	t.Parallel()
+	a, _ := newTestAttempts(AttemptParams{MaxSuspects: 10})
+	fail(a, "victim@b", somewhere, 10)
+	spent := somewhere.Next()
+	for range 10 {
+		fail(a, "attacker@b", spent, 1)
+	}
+	left := spent.Next()
+	for i := range 100 {
+		if fail(a, strings.Repeat("x", i)+"@b", spent, 1) != 0 {
+			t.Fatal("a spent address has an attempt left")
+		}
+		undone := strings.Repeat("y", i) + "@b"
+		if err := a.begin(undone, left); err != nil {
+			t.Fatal(err)
+		}
+		a.undo(undone, left)
+		if fail(a, "attacker@b", netip.AddrFrom4([4]byte{198, 51, 100, byte(i)}), 1) != 0 {
+			t.Fatal("a spent email has an attempt left")
+		}
+	}
+	if n := fail(a, "victim@b", left, 20); n != 0 {
+		t.Errorf("the victim's email got %d more attempts", n)
+	}
+	if n := fail(a, "other@b", somewhere, 20); n != 0 {
+		t.Errorf("the victim's address got %d more attempts", n)
+	}
+}
+
 // TestAttemptsNeverExceedTheBudget: whatever the order of tries, successes,
 // returns and waits, failures of one email are at most those free and one for
 // each interval since.

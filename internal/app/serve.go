@@ -85,7 +85,8 @@ func (s *server) run(ctx context.Context) error {
 	})
 	control, err := s.folder.startControl(ctx, s.commands(), s.params.Log)
 	if err != nil {
-		return errors.Join(err, listener.Close(), s.services.close())
+		s.services.close(s.params.Log)
+		return errors.Join(err, listener.Close())
 	}
 	return errors.Join(s.serve(ctx, listener), control.close())
 }
@@ -124,7 +125,8 @@ func (s *server) serve(ctx context.Context, listener net.Listener) error {
 	handler, err := s.handler()
 	if err != nil {
 		s.intake.Close()
-		return errors.Join(err, listener.Close(), s.services.close())
+		s.services.close(s.params.Log)
+		return errors.Join(err, listener.Close())
 	}
 	web := httpapi.Server(httpapi.ServerParams{
 		Handler: handler, Log: s.params.Log,
@@ -152,7 +154,7 @@ func (s *server) serve(ctx context.Context, listener net.Listener) error {
 	s.intake.Close()
 	stopBackground()
 	workers.Wait()
-	err = errors.Join(err, s.services.close())
+	s.services.close(s.params.Log)
 	select {
 	case late := <-failed:
 		err = errors.Join(err, late)

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -16,9 +17,9 @@ func describe(s *huma.Schema) string {
 	case huma.TypeString:
 		return describeString(s)
 	case huma.TypeInteger:
-		return "a whole number" + interval(" from %v", s.Minimum, " to %v", s.Maximum)
+		return "a whole number" + interval(" from %s", s.Minimum, " to %s", s.Maximum)
 	case huma.TypeNumber:
-		return "a number" + interval(" from %v", s.Minimum, " to %v", s.Maximum)
+		return "a number" + interval(" from %s", s.Minimum, " to %s", s.Maximum)
 	case huma.TypeBoolean:
 		return "true or false"
 	case huma.TypeArray:
@@ -82,10 +83,13 @@ func counted(least, most *int, of string) string {
 func interval(from string, least *float64, to string, most *float64) string {
 	text := ""
 	if least != nil {
-		text += fmt.Sprintf(from, *least)
+		text += fmt.Sprintf(from, plain(*least))
 	}
 	if most != nil {
-		text += fmt.Sprintf(to, *most)
+		text += fmt.Sprintf(to, plain(*most))
 	}
 	return text
 }
+
+// plain writes a number without an exponent.
+func plain(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }

@@ -31,7 +31,7 @@ var docsOperation = operation{
 
 // documents are what is served about the API itself. They are made once.
 type documents struct {
-	openAPI, page document
+	openAPI, page, invite document
 }
 
 // document is a text that does not change while the process lives.
@@ -50,7 +50,12 @@ func newDocuments() (documents, error) {
 	if err != nil {
 		return documents{}, fmt.Errorf("render the API document: %w", err)
 	}
+	invite, err := renderInvite()
+	if err != nil {
+		return documents{}, fmt.Errorf("render the page of invitations: %w", err)
+	}
 	return documents{
+		invite:  newDocument("text/html; charset=utf-8", invite),
 		openAPI: newDocument("application/json", text),
 		page:    newDocument("text/html; charset=utf-8", page),
 	}, nil
@@ -90,11 +95,16 @@ func (s *service) openAPI(x *exchange) (answer, error) {
 // docs answers with the page that shows the API document. It runs no scripts,
 // and nothing on it comes from elsewhere.
 func (s *service) docs(x *exchange) (answer, error) {
+	setPagePolicy(x, docsPolicy)
+	return s.documents.page.answer(x), nil
+}
+
+// setPagePolicy says what a page may do.
+func setPagePolicy(x *exchange, policy []string) {
 	h := x.w.Header()
-	h["Content-Security-Policy"] = docsPolicy
+	h["Content-Security-Policy"] = policy
 	h["X-Content-Type-Options"] = []string{"nosniff"}
 	h["Referrer-Policy"] = []string{"no-referrer"}
-	return s.documents.page.answer(x), nil
 }
 
 // answer says 304 to who has the document already.

@@ -103,7 +103,7 @@ func TestDocsPolicy(t *testing.T) {
 	policy := r.header.Get("Content-Security-Policy")
 	_, style, _ := strings.Cut(r.body, "<style>")
 	style, _, _ = strings.Cut(style, "</style>")
-	if want := "style-src 'sha256-" + styleHash(style) + "'"; !strings.Contains(policy, want) {
+	if want := "style-src 'sha256-" + hashOf(style) + "'"; !strings.Contains(policy, want) {
 		t.Errorf("the style of the page is not allowed: %s, want %s", policy, want)
 	}
 	if !strings.HasPrefix(policy, "default-src 'none';") || strings.Contains(policy, "unsafe") || strings.Contains(policy, "script-src") {

@@ -9,7 +9,7 @@ import (
 
 var createInvitationOperation = operation{
 	id: "createInvitation", tag: tagOrganizations, summary: "Invite somebody into the organization",
-	description: "Nothing is mailed: hand the token to whom you invite. Whoever has it can accept once, within 7 days. Only an " +
+	description: "Nothing is mailed: hand the link, behind this server's address, to whom you invite. Whoever has it can accept once, within 7 days. Only an " +
 		"owner invites an owner. A repeat makes a second invitation.",
 	params:  []param{idParam("id", "The organization of the access token.")},
 	request: api.NewInvitation{},
@@ -32,7 +32,9 @@ func (s *service) createInvitation(x *exchange) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return jsonAnswer(http.StatusCreated, api.CreatedInvitation{Invitation: invitationOf(&i), Token: token})
+	return jsonAnswer(http.StatusCreated, api.CreatedInvitation{
+		Invitation: invitationOf(&i), Token: token, Link: invitePath + "#" + token,
+	})
 }
 
 var listInvitationsOperation = operation{
@@ -80,7 +82,7 @@ var acceptInvitationOperation = operation{
 		"password of a user who exists counts like a failed login.",
 	request: api.Acceptance{},
 	replies: replyCreated("The place in the organization.", api.Membership{}),
-	errors:  codes(api.CodeNotFound, api.CodeInvalidCredentials, api.CodeConflict, api.CodeRateLimited),
+	errors:  codes(api.CodeNotFound, api.CodeInvalidCredentials, api.CodePaymentRequired, api.CodeConflict, api.CodeRateLimited),
 }
 
 func (s *service) acceptInvitation(x *exchange) (answer, error) {

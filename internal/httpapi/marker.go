@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/actionpulse/actionpulse/api"
@@ -85,8 +86,9 @@ var listMarkersOperation = operation{
 		textParam("environment", "Markers of this environment."),
 		textParam("idempotency_key", "The marker of this Idempotency-Key; other parameters are ignored."),
 	),
-	replies: replyOK("A page of markers.", api.MarkerList{}),
-	errors:  codes(api.CodeNotFound, api.CodeValidationFailed),
+	replies: replyOK("A page of markers; with idempotency_key, one marker and what is known of the key.",
+		alternatives{api.List[api.Marker]{}, api.MarkerOfKey{}}),
+	errors: codes(api.CodeNotFound, api.CodeValidationFailed),
 }
 
 func (s *service) listMarkers(x *exchange) (answer, error) {
@@ -150,9 +152,9 @@ func (s *service) markerOfKey(x *exchange, key string) (answer, error) {
 	if !known.Marker.DeletedAt.IsZero() {
 		status = "deleted"
 	}
-	return jsonAnswer(http.StatusOK, api.MarkerList{
+	return jsonAnswer(http.StatusOK, api.MarkerOfKey{
 		List:           api.List[api.Marker]{Items: []api.Marker{markerOf(&known.Marker)}},
-		IdempotencyKey: keyOf(&known.Record, status),
+		IdempotencyKey: *keyOf(&known.Record, status),
 	})
 }
 
@@ -205,7 +207,9 @@ func markerContent(x *exchange) (release.Content, error) {
 		URL: textOf(in.URL), Title: textOf(in.Title), Metadata: in.Metadata,
 	}
 	if in.TS != nil {
-		if c.TS, err = time.Parse(time.RFC3339Nano, *in.TS); err != nil {
+		// The library takes a comma for a point; and its zero time is "none".
+		c.TS, err = time.Parse(time.RFC3339Nano, *in.TS)
+		if err != nil || c.TS.IsZero() || strings.Contains(*in.TS, ",") {
 			return c, fault.Field("ts", "ts must be a time as in RFC 3339, like 2024-01-01T00:00:00Z")
 		}
 	}

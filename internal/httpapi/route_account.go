@@ -20,6 +20,8 @@ func accountRoutes() []route {
 		{"POST", "/api/v1/auth/password", viewer, jsonBody(authLimit), mutates, changePasswordOperation, (*service).changePassword},
 		{"POST", "/api/v1/invitations/accept", open, jsonBody(authLimit), mutates, acceptInvitationOperation, (*service).acceptInvitation},
 
+		{"GET", invitePath, open, body{}, reads, invitePageOperation, (*service).invitePage},
+
 		{"GET", "/api/v1/organizations", viewer, body{}, reads, listOrganizationsOperation, (*service).listOrganizations},
 		{"POST", "/api/v1/organizations", admin, jsonBody(accountLimit), mutates, createOrganizationOperation, (*service).createOrganization},
 		{"GET", own, viewer, body{}, reads, getOrganizationOperation, (*service).getOrganization},

@@ -100,13 +100,23 @@ func (c *Content) validate() error {
 	if c.URL != "" && !validURL(c.URL) {
 		return fault.Field("url", "url is an http or https URL of at most %d bytes", urlLimit)
 	}
-	if text, err := json.Marshal(c.Metadata); err != nil || len(text) > metadataLimit {
+	if sizeOf(c.Metadata) > metadataLimit {
 		return fault.Field("metadata", "metadata holds at most %d bytes", metadataLimit)
 	}
 	if year := c.TS.UTC().Year(); !c.TS.IsZero() && (year < 1970 || year > 9999) {
 		return fault.Field("ts", "ts is a time from 1970 to 9999")
 	}
 	return nil
+}
+
+// sizeOf is the length of an object's members as they were sent, in bytes,
+// with their names and punctuation.
+func sizeOf(members map[string]json.RawMessage) int {
+	n := len("{}")
+	for name, value := range members {
+		n += len(name) + len(value) + len(`"":,`)
+	}
+	return n
 }
 
 func validText(s string, limit int) bool {

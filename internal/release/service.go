@@ -176,6 +176,9 @@ func (s *Service) List(ctx context.Context, p ListParams, cursor string) (marker
 	if p.Before, err = parseCursor(cursor); err != nil {
 		return nil, "", err
 	}
+	if !validText(p.Environment, environmentLimit) {
+		return nil, "", nil // no marker has it, and not every store could look for it
+	}
 	limit := p.Limit
 	p.Limit++
 	markers, err = s.params.Store.ListMarkers(ctx, p)

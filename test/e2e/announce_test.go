@@ -6,10 +6,12 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/actionpulse/actionpulse/internal/apptest"
+	"github.com/actionpulse/actionpulse/internal/credential"
 	"github.com/actionpulse/actionpulse/internal/storage/pgtest"
 )
 
@@ -50,6 +52,34 @@ func TestAppliedButNotAnnounced(t *testing.T) {
 	o.must(t, 201, "POST", project(r)+"/ci-tokens/"+rotated.text(t, "id")+"/rotate", `{}`)
 	check(o.call(t, "POST", project(r)+"/ci-tokens/"+rotated.text(t, "id")+"/rotate", `{"overlap_seconds":0}`))
 	caller{r, rotated.text(t, "token")}.refused(t, "unauthenticated", "POST", markers(r)+"/deploy", release1)
+}
+
+// TestRevokedElsewhere: what one server revokes is refused by another on the
+// same database as soon as it hears of it, before it would look again by
+// itself.
+func TestRevokedElsewhere(t *testing.T) {
+	t.Parallel()
+	site := apptest.New(t, "--database", pgtest.New(t))
+	second := apptest.Bare(t)
+	second.Dir, second.Setup, second.Flags = site.Copy(), site.Setup, site.Flags
+	r, other := site.MustServe(), second.MustServe()
+	soonest := time.Hour
+	for range 5 { // one must be quick, however busy the machine is
+		made := owner(r).must(t, 201, "POST", project(r)+"/ingest-keys", `{"name":"k","kind":"server"}`)
+		key := caller{other, made.text(t, "token")}
+		asked := time.Now()
+		key.must(t, 202, "POST", "/v1/track", goodBatch)
+		owner(r).must(t, 204, "DELETE", project(r)+"/ingest-keys/"+made.text(t, "id"), "")
+		for key.call(t, "POST", "/v1/track", goodBatch).code() != "unauthenticated" {
+			if time.Since(asked) > time.Minute {
+				t.Fatal("a revoked key goes on to work elsewhere")
+			}
+		}
+		soonest = min(soonest, time.Since(asked))
+	}
+	if soonest >= credential.DefaultTTL {
+		t.Errorf("the other server heard nothing: it took %v", soonest)
+	}
 }
 
 // mute returns the address of a database for a role that may do everything

@@ -58,7 +58,7 @@ func TestAuditLog(t *testing.T) {
 		want := strings.Fields(`organization.created project.created session.login session.login_failed key.created key.rotated
 			key.revoked key.imported project.created project.renamed organization.renamed invitation.created invitation.accepted
 			session.login member.role_changed member.removed invitation.created invitation.revoked organization.suspended
-			organization.resumed password.changed session.refresh_reused session.login session.login session.logout`)
+			organization.resumed password.changed session.refresh_reused session.login session.logout session.login`)
 		slices.Sort(want)
 		if !slices.Equal(actions, want) {
 			t.Errorf("told:\n%v\nwant:\n%v", actions, want)

@@ -52,6 +52,7 @@ func readRefusal(t *testing.T, response *http.Response) refusal {
 	if err := errors.Join(err, response.Body.Close()); err != nil {
 		t.Fatal(err)
 	}
+	asDocumented(t, response, content)
 	var envelope struct {
 		Error map[string]any `json:"error"`
 	}

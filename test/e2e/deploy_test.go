@@ -96,6 +96,7 @@ func read(t *testing.T, response *http.Response) said {
 	if err != nil {
 		t.Fatal(err)
 	}
+	asDocumented(t, response, content)
 	s := said{status: response.StatusCode, replayed: response.Header.Get("Idempotency-Replayed") == "true", header: response.Header, raw: string(content)}
 	if len(content) > 0 {
 		if err := json.Unmarshal(content, &s.body); err != nil {

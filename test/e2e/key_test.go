@@ -105,12 +105,21 @@ func TestEveryFamilyOfKeys(t *testing.T) {
 			path, body, kind string
 			allowed, denied  [3]string // method, path, body
 		}{
-			{"ingest-keys", `{"name":"k","kind":"browser","origins":["https://Shop.example"],"rate":0,"burst":5}`, "browser",
-				[3]string{"POST", "/v1/track", goodBatch}, [3]string{"POST", "/v1/alias", `{"anon_id":"a","user_id":"u"}`}},
-			{"project-keys", `{"name":"k"}`, "project",
-				[3]string{"GET", "/v1/idempotency-keys?key=none", ""}, [3]string{"POST", "/v1/track", goodBatch}},
-			{"ci-tokens", `{"name":"k"}`, "ci",
-				[3]string{"POST", markers(r) + "/deploy", release1}, [3]string{"POST", "/v1/track", goodBatch}},
+			{
+				"ingest-keys", `{"name":"k","kind":"browser","origins":["https://Shop.example"],"rate":0,"burst":5}`, "browser",
+				[3]string{"POST", "/v1/track", goodBatch},
+				[3]string{"POST", "/v1/alias", `{"anon_id":"a","user_id":"u"}`},
+			},
+			{
+				"project-keys", `{"name":"k"}`, "project",
+				[3]string{"GET", "/v1/idempotency-keys?key=none", ""},
+				[3]string{"POST", "/v1/track", goodBatch},
+			},
+			{
+				"ci-tokens", `{"name":"k"}`, "ci",
+				[3]string{"POST", markers(r) + "/deploy", release1},
+				[3]string{"POST", "/v1/track", goodBatch},
+			},
 		} {
 			path := project(r) + "/" + f.path
 			made := o.must(t, 201, "POST", path, f.body)

@@ -51,10 +51,10 @@ func TestDeployMarker(t *testing.T) {
 			"both":      {`{"version":"2","ts":"2026-05-01T10:00:00Z"}`, []any{"metadata", "version"}},
 			"invalid":   {`{"version":"1.0","ts":"2026-05-01T10:00:00Z","metadata":{"run":7.5,"n":12345678901234567890},"typo":1}`, []any{"typo"}},
 			"empty":     {`{}`, []any{"metadata", "ts", "version"}},
-			"malformed": {`{"version":`, []any{"metadata", "ts", "version", "body"}},
-			"no body":   {``, []any{"metadata", "ts", "version", "body"}},
-			"doubled":   {`{"version":"1.0","version":"1.0"}`, []any{"metadata", "ts", "version", "body"}},
-			"a list":    {`[]`, []any{"metadata", "ts", "version", "body"}},
+			"malformed": {`{"version":`, []any{"metadata", "ts", "version", "environment", "body"}},
+			"no body":   {``, []any{"metadata", "ts", "version", "environment", "body"}},
+			"doubled":   {`{"version":"1.0","version":"1.0"}`, []any{"metadata", "ts", "version", "environment", "body"}},
+			"a list":    {`[]`, []any{"metadata", "ts", "version", "environment", "body"}},
 		} {
 			conflict := deploy{[]string{"build-1001"}, other.body, "", ""}.send(t, r)
 			if conflict.status != http.StatusConflict || conflict.code() != "validation_failed" ||
@@ -129,8 +129,12 @@ func TestRefusedDeployLeavesTheKeyFree(t *testing.T) {
 			"no version":   {`{}`, "validation_failed", 422, "version"},
 			"null":         {`{"version":null}`, "validation_failed", 422, "version"},
 			"blank":        {`{"version":"  "}`, "validation_failed", 422, "version"},
-			"unknown":      {`{"version":"1","enviroment":"x"}`, "validation_failed", 422, "enviroment"},
+			"unknown":      {`{"version":"1","surroundings":"x"}`, "validation_failed", 422, "surroundings"},
 			"bad ts":       {`{"version":"1","ts":"yesterday"}`, "validation_failed", 422, "ts"},
+			"no year":      {`{"version":"1","ts":"0001-01-01T00:00:00Z"}`, "validation_failed", 422, "ts"},
+			"long ago":     {`{"version":"1","ts":"1969-12-31T23:59:59Z"}`, "validation_failed", 422, "ts"},
+			"year 10000":   {`{"version":"1","ts":"9999-12-31T23:59:59-01:00"}`, "validation_failed", 422, "ts"},
+			"comma ts":     {`{"version":"1","ts":"2024-01-01T00:00:00,5Z"}`, "validation_failed", 422, "ts"},
 			"number ts":    {`{"version":"1","ts":1777629600000}`, "validation_failed", 422, "ts"},
 			"bad url":      {`{"version":"1","url":"javascript:alert(1)"}`, "validation_failed", 422, "url"},
 			"bad metadata": {`{"version":"1","metadata":[1]}`, "validation_failed", 422, "metadata"},
@@ -145,6 +149,13 @@ func TestRefusedDeployLeavesTheKeyFree(t *testing.T) {
 			}
 			if made := (deploy{[]string{key}, release1, "", ""}).send(t, r); made.status != http.StatusCreated {
 				t.Errorf("%s: the key is not free: %+v", name, made)
+			}
+		}
+		// 16 KiB are counted as they were sent, not as some encoder writes them.
+		large := `{"version":"1","metadata":{"a":"` + strings.Repeat("<", 16_000) + `"}}`
+		for _, status := range []int{http.StatusCreated, http.StatusOK} {
+			if made := (deploy{[]string{"much-of-it"}, large, "", ""}).send(t, r); made.status != status {
+				t.Errorf("metadata of 16,000 characters: %d %v", made.status, made.code())
 			}
 		}
 	})
@@ -301,6 +312,11 @@ func TestMarkersByHand(t *testing.T) {
 		for _, bad := range []string{"?limit=0", "?limit=201", "?from=now", "?cursor=AAAA", "?cursor=%00"} {
 			if s := get(t, r, markers(r)+bad); s.status != http.StatusUnprocessableEntity || s.code() != "validation_failed" {
 				t.Errorf("%s: %+v", bad, s)
+			}
+		}
+		for _, nowhere := range []string{"?environment=%00", "?environment=%ff", "?environment=%ed%a0%80", "?environment=" + strings.Repeat("x", 2000)} {
+			if found, next := list(nowhere); len(found) > 0 || next != nil {
+				t.Errorf("%s: %v", nowhere, found)
 			}
 		}
 		one := markers(r) + "/" + ids[0]

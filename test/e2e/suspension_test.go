@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -31,6 +32,8 @@ func TestSuspension(t *testing.T) {
 		}
 		everybody := []caller{owner(r), {r, r.Setup.BrowserToken}, {r, r.Setup.ServerKey}, {r, r.Setup.LegacyKey}, {r, r.Setup.ProjectKey}, {r, r.Setup.CIToken}}
 		paths := []string{"GET " + project(r), "POST /v1/track", "POST /v1/track", "POST /v1/alias", "GET /v1/idempotency-keys?key=a", "POST " + markers(r) + "/deploy"}
+		invitation := owner(r).must(t, 201, "POST", own(r)+"/invitations", `{"email":"late@localhost","role":"admin"}`).text(t, "token")
+		accept := fmt.Sprintf(`{"token":%q,"password":%q}`, invitation, newPassword)
 		for range 2 {
 			caller{r, r.Setup.ServerKey}.must(t, 202, "POST", "/v1/track", goodBatch)
 			operate(t, r, suspend)
@@ -47,10 +50,12 @@ func TestSuspension(t *testing.T) {
 			next := nobody(r).must(t, 200, "POST", "/api/v1/auth/refresh", refreshBody(refresh))
 			refresh = next.text(t, "refresh_token")
 			caller{r, next.text(t, "access_token")}.refused(t, "payment_required", "GET", project(r), "")
+			nobody(r).refused(t, "payment_required", "POST", "/api/v1/invitations/accept", accept)
 			theirs.must(t, 200, "GET", "/api/v1/projects", "")
 			operate(t, r, resume)
 			owner(r).must(t, 200, "GET", project(r), "")
 		}
+		nobody(r).must(t, 201, "POST", "/api/v1/invitations/accept", accept)
 		if err := app.SuspendOrganization(t.Context(), app.OrganizationParams{Config: r.Config().Folder, Log: apptest.Discard}, nowhere); err == nil {
 			t.Error("what does not exist was suspended")
 		}

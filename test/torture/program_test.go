@@ -107,6 +107,7 @@ type credentials struct {
 	BrowserToken string `json:"browser_token"`
 	ServerKey    string `json:"server_key"`
 	LegacyKey    string `json:"legacy_key"`
+	CIToken      string `json:"ci_token"`
 }
 
 // secrets returns the keys by kind.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"sync"
@@ -161,14 +162,39 @@ type fleet struct {
 // maxPause bounds how long a sender rests between two requests.
 const maxPause = 150 * time.Millisecond
 
-// start starts senders.
-func (c *client) start(ctx context.Context, seed uint64, senders int) *fleet {
+// start starts senders and others that work beside them.
+func (c *client) start(ctx context.Context, seed uint64, senders int, others ...func(context.Context, *fleet)) *fleet {
 	f := &fleet{stop: make(chan struct{}), fault: make(chan error, 1)}
 	ctx, f.cancel = context.WithCancelCause(ctx)
 	for i := range senders {
 		f.done.Go(func() { f.run(ctx, c, newMaker(c.model, seed, i, senders)) })
 	}
+	for _, other := range others {
+		f.done.Go(func() { other(ctx, f) })
+	}
 	return f
+}
+
+// fail says that the server was at fault, unless that was said before.
+func (f *fleet) fail(err error) {
+	select {
+	case f.fault <- err:
+	default:
+	}
+}
+
+// rest waits, and returns false if the work is over.
+func (f *fleet) rest(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-f.stop:
+		return false
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
 }
 
 func (f *fleet) run(ctx context.Context, c *client, g *maker) {
@@ -178,28 +204,18 @@ func (f *fleet) run(ctx context.Context, c *client, g *maker) {
 			attempts = 1 + g.rand.IntN(3)
 		}
 		if _, err := c.send(ctx, g.batch(), attempts); err != nil && !errors.Is(err, errAbandoned) {
-			select {
-			case f.fault <- err:
-			default:
-			}
+			f.fail(err)
 			return
 		}
-		timer := time.NewTimer(g.pause())
-		select {
-		case <-f.stop:
-			timer.Stop()
+		if !f.rest(ctx, restFor(g.rand)) {
 			return
-		case <-ctx.Done():
-			timer.Stop()
-			return
-		case <-timer.C:
 		}
 	}
 }
 
-// pause is how long to rest: often not at all, so that requests meet.
-func (g *maker) pause() time.Duration {
-	return max(0, time.Duration(g.rand.Int64N(int64(2*maxPause)))-maxPause)
+// restFor is how long to rest: often not at all, so that requests meet.
+func restFor(r *rand.Rand) time.Duration {
+	return max(0, time.Duration(r.Int64N(int64(2*maxPause)))-maxPause)
 }
 
 // finish lets every sender end the request it is at, for as long as patience

@@ -9,6 +9,7 @@
 package torture_test
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -40,6 +41,7 @@ type torture struct {
 	address, aside string
 	creds          credentials
 	model          *model
+	deployments    *deployments
 	proxy          *faultproxy.Proxy
 	// client is the senders'; direct is one without a proxy.
 	client, direct *client
@@ -66,13 +68,14 @@ func TestMain(m *testing.M) {
 }
 
 // TestTorture: whatever befalls network and server, every acknowledged event
-// is stored exactly once, and nothing that was not sent.
+// is stored exactly once, and nothing that was not sent; and every key of a
+// deploy has made one marker.
 func TestTorture(t *testing.T) {
 	dir := workFolder(t)
 	x := newTorture(t, dir, filepath.Join(dir, "data"))
 	x.startProxy()
 	x.start()
-	x.send(8)
+	x.send(8, x.newDeployer(x.client, 0).work, x.newDeployer(x.client, 1).work, x.newDeployer(x.client, 2).work)
 	x.each()
 	x.finish()
 }
@@ -107,7 +110,7 @@ func newTorture(t *testing.T, dir, data string) *torture {
 	x := &torture{
 		T: t, seed: seed, rand: newRand(seed, 1<<32), dir: dir,
 		program: program{path: buildBinary(t), data: data, log: filepath.Join(dir, "server.log")},
-		model:   newModel(), began: time.Now(), armed: map[string]int{},
+		model:   newModel(), deployments: &deployments{seed: seed}, began: time.Now(), armed: map[string]int{},
 	}
 	x.address, x.aside = freeAddresses(t)
 	x.creds = x.program.init(x.Context(), t)
@@ -118,9 +121,9 @@ func newTorture(t *testing.T, dir, data string) *torture {
 	return x
 }
 
-// send starts a number of senders.
-func (x *torture) send(senders int) {
-	x.fleet = x.client.start(x.Context(), x.seed, senders)
+// send starts a number of senders, and others beside them.
+func (x *torture) send(senders int, others ...func(context.Context, *fleet)) {
+	x.fleet = x.client.start(x.Context(), x.seed, senders, others...)
 	x.Cleanup(func() {
 		x.fleet.cancel(nil)
 		x.fleet.done.Wait()
@@ -223,6 +226,7 @@ func (x *torture) finish() {
 	x.complete(x.program)
 	x.start()
 	x.repeatAll()
+	x.completeMarkers()
 	x.server.drain(x.T)
 	x.complete(x.program)
 	c, _ := x.model.progress()

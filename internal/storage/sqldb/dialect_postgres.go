@@ -45,6 +45,9 @@ func newPostgresDialect(url string) (dialect, error) {
 	if config.RuntimeParams["application_name"] == "" {
 		config.RuntimeParams["application_name"] = "actionpulse"
 	}
+	// What everything here is written for, whatever the database's default: at
+	// a higher level, writers that queue for a row are refused, not served.
+	config.RuntimeParams["default_transaction_isolation"] = "read committed"
 	return postgresDialect{config: config}, nil
 }
 

@@ -74,6 +74,43 @@ func TestPostgresRepeatsAreBounded(t *testing.T) {
 	}
 }
 
+// TestPostgresWritersQueue: those who wait for one row get it one after the
+// other, whatever isolation the database or its URL ask for.
+func TestPostgresWritersQueue(t *testing.T) {
+	t.Parallel()
+	address, err := url.Parse(pgtest.New(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	query := address.Query()
+	query.Set("options", "-cdefault_transaction_isolation=serializable")
+	address.RawQuery = query.Encode()
+	d := newStore(t, Options{URL: address.String()})
+	var level string
+	if err := d.writer.QueryRowContext(t.Context(), "SHOW transaction_isolation").Scan(&level); err != nil || level != "read committed" {
+		t.Errorf("isolation %q, %v", level, err)
+	}
+	var runs atomic.Int64
+	var all sync.WaitGroup
+	const writers = 40
+	for range writers {
+		all.Go(func() {
+			err := d.Write(t.Context(), func(q *Queries) error {
+				runs.Add(1)
+				_, err := q.NextNumber(t.Context(), CounterProject)
+				return err
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if n := runs.Load(); n != writers {
+		t.Errorf("%d runs of %d writers", n, writers)
+	}
+}
+
 // TestPostgresLosesTheConnection: when the connection is gone at COMMIT, the
 // answer says that nobody knows; the next write takes another connection.
 func TestPostgresLosesTheConnection(t *testing.T) {

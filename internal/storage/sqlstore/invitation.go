@@ -122,9 +122,11 @@ func (s *Store) AcceptInvitation(
 		if found = ok; err != nil || !found {
 			return err
 		}
-		if _, found, err = lockOrganization(ctx, q, i.OrganizationID); err != nil || !found {
+		var o account.Organization
+		if o, found, err = lockOrganization(ctx, q, i.OrganizationID); err != nil || !found {
 			return err
 		}
+		state.Suspended = !o.SuspendedAt.IsZero()
 		row, err := q.LockInvitation(ctx, sqldb.LockInvitationParams{OrganizationID: i.OrganizationID, ID: i.ID})
 		if row, found, err = optional(row, err, "lock an invitation"); err != nil || !found {
 			return err

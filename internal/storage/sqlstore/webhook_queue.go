@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/actionpulse/actionpulse/internal/crash"
 	"github.com/actionpulse/actionpulse/internal/storage/sqldb"
 	"github.com/actionpulse/actionpulse/internal/webhook"
 )
@@ -71,7 +70,6 @@ func (s *Store) Claim(ctx context.Context, p webhook.ClaimParams) ([]webhook.Cla
 		}
 		return nil
 	})
-	crash.Point("webhook.claimed")
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +91,6 @@ func claimedInto(all *[]webhook.Claimed) func(func(...any) error) error {
 // Record implements webhook.Queue. Endpoints are changed in one order, so that
 // no two processes wait for each other.
 func (s *Store) Record(ctx context.Context, results []webhook.Result) error {
-	crash.Point("webhook.sent")
 	sorted := slices.SortedFunc(slices.Values(results), func(a, b webhook.Result) int {
 		return cmp.Or(cmp.Compare(a.EndpointID, b.EndpointID), a.At.Compare(b.At))
 	})

@@ -1,0 +1,104 @@
+package e2e_test
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/getkin/kin-openapi/routers/legacy"
+)
+
+// document is the API document as it is committed, and who finds operations in
+// it.
+var document = sync.OnceValues(func() (routers.Router, error) {
+	text, err := os.ReadFile("../../api/openapi.yaml")
+	if err != nil {
+		return nil, err
+	}
+	doc, err := openapi3.NewLoader().LoadFromData(text)
+	if err != nil {
+		return nil, err
+	}
+	return legacy.NewRouter(doc, openapi3.IsOpenAPI31OrLater())
+})
+
+// asDocumented demands that an answer is one that the API document allows for
+// the operation: its status, its content type and its body. What is not in the
+// document is not_found or method_not_allowed.
+func asDocumented(t *testing.T, response *http.Response, content []byte) {
+	t.Helper()
+	if response.Request == nil { // it was read off a bare connection
+		return
+	}
+	if err := checkAnswer(t, response, content); err != nil {
+		t.Errorf("%s %s: not as the API document says: %v", response.Request.Method, response.Request.URL.Path, err)
+	}
+}
+
+func checkAnswer(t *testing.T, response *http.Response, content []byte) error {
+	t.Helper()
+	router, err := document()
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := response.Request.Clone(t.Context())
+	asked.URL.Host, asked.URL.Scheme, asked.Host = "", "", ""
+	route, parameters, err := router.FindRoute(asked)
+	if err != nil {
+		if response.StatusCode == http.StatusNotFound || response.StatusCode == http.StatusMethodNotAllowed {
+			return nil
+		}
+		return fmt.Errorf("%w, but the answer is %d", err, response.StatusCode)
+	}
+	input := &openapi3filter.ResponseValidationInput{
+		RequestValidationInput: &openapi3filter.RequestValidationInput{Request: asked, PathParams: parameters, Route: route},
+		Status:                 response.StatusCode, Header: response.Header,
+		Options: &openapi3filter.Options{IncludeResponseStatus: true, MultiError: true},
+	}
+	if strings.HasPrefix(response.Header.Get("Content-Type"), "application/json") {
+		input.SetBodyBytes(content)
+	} else {
+		input.Options.ExcludeResponseBody = true
+	}
+	input.Options.WithCustomSchemaErrorFunc(func(e *openapi3.SchemaError) string {
+		return "/" + strings.Join(e.JSONPointer(), "/") + ": " + e.Reason
+	})
+	return openapi3filter.ValidateResponse(t.Context(), input)
+}
+
+// TestTheDocumentIsEnforced: a check that finds nothing wrong with anything
+// would be none.
+func TestTheDocumentIsEnforced(t *testing.T) {
+	t.Parallel()
+	const one = `{"id":"01980000-0000-7000-8000-000000000001","name":"x","created_at":"2024-01-01T00:00:00.000Z"}`
+	for _, c := range []struct {
+		path    string
+		status  int
+		content string
+		allowed bool
+	}{
+		{"/api/v1/projects/01980000-0000-7000-8000-000000000001", 200, one, true},
+		{"/api/v1/projects/01980000-0000-7000-8000-000000000001", 200, strings.Replace(one, `"x"`, "1", 1), false},
+		{"/api/v1/projects/01980000-0000-7000-8000-000000000001", 200, strings.Replace(one, `"name"`, `"nam"`, 1), false},
+		{"/api/v1/projects/01980000-0000-7000-8000-000000000001", 201, one, false},
+		{"/api/v1/projects/01980000-0000-7000-8000-000000000001", 404, `{"error":"none"}`, false},
+		{"/nowhere", 200, one, false},
+		{"/nowhere", 404, `{}`, true},
+	} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://127.0.0.1:1"+c.path, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		header := http.Header{"Content-Type": {"application/json"}, "X-Request-Id": {"a"}, "X-Should-Retry": {"false"}}
+		err = checkAnswer(t, &http.Response{Request: request, StatusCode: c.status, Header: header}, []byte(c.content))
+		if (err == nil) != c.allowed {
+			t.Errorf("%s, %d %s: %v", c.path, c.status, c.content, err)
+		}
+	}
+}
