@@ -35,11 +35,11 @@ func auditEntryOf(e *auditlog.Entry) api.AuditEntry {
 		details = map[string]string{}
 	}
 	return api.AuditEntry{
-		ID: e.ID, At: timeText(e.At), Action: string(e.Action),
+		ID: e.ID, At: api.TimeText(e.At), Action: string(e.Action),
 		Actor: api.AuditActor{
-			UserID: optionalText(e.Actor.UserID), RequestID: optionalText(e.Actor.RequestID), Address: optionalText(e.Actor.Address),
+			UserID: api.OptionalText(e.Actor.UserID), RequestID: api.OptionalText(e.Actor.RequestID), Address: api.OptionalText(e.Actor.Address),
 		},
 		Object:    api.AuditObject{Kind: e.Object.Kind, ID: e.Object.ID},
-		ProjectID: optionalText(e.ProjectID), Details: details,
+		ProjectID: api.OptionalText(e.ProjectID), Details: details,
 	}
 }

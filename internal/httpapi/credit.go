@@ -66,7 +66,7 @@ func (s *service) move(x *exchange, kind credit.Kind, read func(*exchange) (cred
 			return read(x)
 		},
 		Render: func(m *credit.Movement, b credit.Balance) ([]byte, error) {
-			return marshal(api.CreditMoved{Movement: movementOf(m), Balance: balanceOf(b)})
+			return marshal(api.CreditMoved{Movement: m.Wire(), Balance: balanceOf(b)})
 		},
 	})
 	if err != nil {
@@ -79,7 +79,7 @@ func (s *service) move(x *exchange, kind credit.Kind, read func(*exchange) (cred
 		return answer{status: first.Status, contentType: first.ContentType, body: first.Body}, nil
 	}
 	return jsonAnswer(http.StatusOK, api.CreditMoved{
-		Movement: movementOf(&moved.Movement), Balance: balanceOf(moved.Balance), ResponseExpired: true,
+		Movement: moved.Movement.Wire(), Balance: balanceOf(moved.Balance), ResponseExpired: true,
 	})
 }
 

@@ -117,7 +117,7 @@ func (s *service) changeCustomer(x *exchange) (answer, error) {
 
 // customerOf is a customer as it is sent.
 func customerOf(c *credit.Customer) api.Customer {
-	out := api.Customer{Customer: c.ID, Metadata: c.Metadata, Balances: balancesOf(c.Balances), CreatedAt: timeText(c.CreatedAt)}
+	out := api.Customer{Customer: c.ID, Metadata: c.Metadata, Balances: balancesOf(c.Balances), CreatedAt: api.TimeText(c.CreatedAt)}
 	if out.Metadata == nil {
 		out.Metadata = map[string]json.RawMessage{}
 	}
@@ -163,5 +163,5 @@ func (s *service) declareCreditType(x *exchange) (answer, error) {
 }
 
 func creditTypeOf(t *credit.Type) api.CreditType {
-	return api.CreditType{Name: t.Name, AllowNegative: t.AllowNegative, CreatedAt: timeText(t.CreatedAt)}
+	return api.CreditType{Name: t.Name, AllowNegative: t.AllowNegative, CreatedAt: api.TimeText(t.CreatedAt)}
 }

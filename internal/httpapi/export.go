@@ -107,7 +107,7 @@ func writeCSV(w io.Writer, page []credit.Movement, begins bool) error {
 }
 
 func csvRow(m *credit.Movement) ([]string, error) {
-	v := movementOf(m)
+	v := m.Wire()
 	priority, metadata := "", ""
 	if v.Priority != nil {
 		priority = strconv.Itoa(*v.Priority)
@@ -128,7 +128,7 @@ func csvRow(m *credit.Movement) ([]string, error) {
 // writeJSONL writes a page with a movement on each line.
 func writeJSONL(w io.Writer, page []credit.Movement, _ bool) error {
 	for i := range page {
-		line, err := marshal(movementOf(&page[i]))
+		line, err := marshal(page[i].Wire())
 		if err != nil {
 			return err
 		}

@@ -141,15 +141,15 @@ func (x *exchange) listOfCustomer() (credit.ListParams, error) {
 func holdOf(h *credit.StoredHold) api.Hold {
 	return api.Hold{
 		ID: h.ID, Customer: h.Customer, CreditType: h.CreditType, Amount: h.Amount.String(), State: string(h.State),
-		Captured: h.Captured.String(), Movement: optionalText(h.Movement), Reason: optionalText(h.Note.Reason), Metadata: h.Note.Metadata,
-		ExpiresAt: optionalTime(h.ExpiresAt), CreatedAt: timeText(h.CreatedAt), ClosedAt: optionalTime(h.ClosedAt),
+		Captured: h.Captured.String(), Movement: api.OptionalText(h.Movement), Reason: api.OptionalText(h.Note.Reason), Metadata: h.Note.Metadata,
+		ExpiresAt: api.OptionalTime(h.ExpiresAt), CreatedAt: api.TimeText(h.CreatedAt), ClosedAt: api.OptionalTime(h.ClosedAt),
 	}
 }
 
 func holdAnswerOf(r *credit.HoldResult) api.HoldAnswer {
 	out := api.HoldAnswer{Hold: holdOf(&r.Hold), Balance: balanceOf(r.Balance)}
 	if r.Movement != nil {
-		out.Movement = new(movementOf(r.Movement))
+		out.Movement = new(r.Movement.Wire())
 	}
 	return out
 }

@@ -33,7 +33,7 @@ func (s *service) findKey(x *exchange) (answer, error) {
 func keyOf(r *idempotency.Record, status string) *api.IdempotencyKey {
 	return &api.IdempotencyKey{
 		Key: r.Key, Unit: api.Unit{Kind: r.Resource.Kind, ID: r.Resource.ID, Status: status},
-		FirstSeenAt: timeText(r.CreatedAt), Repeats: r.Repeats, Conflicts: r.Conflicts,
-		ResponseExpiresAt: optionalTime(r.AnswerExpiresAt),
+		FirstSeenAt: api.TimeText(r.CreatedAt), Repeats: r.Repeats, Conflicts: r.Conflicts,
+		ResponseExpiresAt: api.OptionalTime(r.AnswerExpiresAt),
 	}
 }

@@ -102,8 +102,8 @@ func (s *service) acceptInvitation(x *exchange) (answer, error) {
 // invitationOf is an invitation as it is sent.
 func invitationOf(i *account.Invitation) api.Invitation {
 	return api.Invitation{
-		ID: i.ID, Email: i.Email, Role: i.Role, CreatedBy: optionalText(i.CreatedBy),
-		CreatedAt: timeText(i.CreatedAt), ExpiresAt: timeText(i.ExpiresAt),
-		AcceptedAt: optionalTime(i.AcceptedAt), RevokedAt: optionalTime(i.RevokedAt),
+		ID: i.ID, Email: i.Email, Role: i.Role, CreatedBy: api.OptionalText(i.CreatedBy),
+		CreatedAt: api.TimeText(i.CreatedAt), ExpiresAt: api.TimeText(i.ExpiresAt),
+		AcceptedAt: api.OptionalTime(i.AcceptedAt), RevokedAt: api.OptionalTime(i.RevokedAt),
 	}
 }

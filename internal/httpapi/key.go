@@ -234,6 +234,6 @@ func keyRecordOf(r *credential.Record) api.Key {
 	return api.Key{
 		ID: r.ID, Name: r.Name, Kind: string(r.Kind), Prefix: r.Prefix, LastFour: r.LastFour,
 		Origins: r.Origins, Rate: r.Rate, Burst: r.Burst,
-		CreatedAt: timeText(r.CreatedAt), ExpiresAt: optionalTime(r.ExpiresAt), RevokedAt: optionalTime(r.RevokedAt),
+		CreatedAt: api.TimeText(r.CreatedAt), ExpiresAt: api.OptionalTime(r.ExpiresAt), RevokedAt: api.OptionalTime(r.RevokedAt),
 	}
 }

@@ -90,16 +90,3 @@ func listAnswer[T any](items []T, next string) (answer, error) {
 	}
 	return jsonAnswer(http.StatusOK, list)
 }
-
-// timeText writes a time as every answer does: RFC 3339, UTC, milliseconds.
-func timeText(t time.Time) string {
-	return t.UTC().Format("2006-01-02T15:04:05.000Z")
-}
-
-// optionalTime writes a time that may be absent, which is the zero time.
-func optionalTime(t time.Time) *string {
-	if t.IsZero() {
-		return nil
-	}
-	return new(timeText(t))
-}

@@ -84,10 +84,10 @@ func TestPages(t *testing.T) {
 
 func TestTimes(t *testing.T) {
 	at := time.Date(2026, 5, 1, 14, 0, 0, 999_999, time.FixedZone("", 7200))
-	if got := timeText(at); got != "2026-05-01T12:00:00.000Z" {
+	if got := api.TimeText(at); got != "2026-05-01T12:00:00.000Z" {
 		t.Error(got)
 	}
-	if optionalTime(time.Time{}) != nil || *optionalTime(at) != timeText(at) {
+	if api.OptionalTime(time.Time{}) != nil || *api.OptionalTime(at) != api.TimeText(at) {
 		t.Error("the zero time is not absent")
 	}
 }

@@ -226,15 +226,8 @@ func textOf(s *string) string {
 // markerOf is a marker as it is sent.
 func markerOf(m *release.Marker) api.Marker {
 	return api.Marker{
-		ID: m.ID, ProjectID: m.ProjectID, Version: m.Version, Environment: m.Environment, TS: timeText(m.TS),
-		Commit: optionalText(m.Commit), URL: optionalText(m.URL), Title: optionalText(m.Title), Metadata: m.Metadata,
-		Source: string(m.Source), CreatedAt: timeText(m.CreatedAt), DeletedAt: optionalTime(m.DeletedAt),
+		ID: m.ID, ProjectID: m.ProjectID, Version: m.Version, Environment: m.Environment, TS: api.TimeText(m.TS),
+		Commit: api.OptionalText(m.Commit), URL: api.OptionalText(m.URL), Title: api.OptionalText(m.Title), Metadata: m.Metadata,
+		Source: string(m.Source), CreatedAt: api.TimeText(m.CreatedAt), DeletedAt: api.OptionalTime(m.DeletedAt),
 	}
-}
-
-func optionalText(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
 }

@@ -80,5 +80,5 @@ func (s *service) memberParams(x *exchange) (account.MemberParams, error) {
 
 // memberOf is a member as they are sent.
 func memberOf(m *account.Member) api.Member {
-	return api.Member{UserID: m.UserID, Email: m.Email, Role: m.Role, JoinedAt: timeText(m.Since)}
+	return api.Member{UserID: m.UserID, Email: m.Email, Role: m.Role, JoinedAt: api.TimeText(m.Since)}
 }

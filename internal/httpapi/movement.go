@@ -75,7 +75,7 @@ func (s *service) listMovements(x *exchange) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return pageAnswer(all, p.limit, movementOf, func(m *credit.Movement) string { return strconv.FormatInt(m.Number, 10) })
+	return pageAnswer(all, p.limit, (*credit.Movement).Wire, func(m *credit.Movement) string { return strconv.FormatInt(m.Number, 10) })
 }
 
 var getMovementOperation = operation{
@@ -89,9 +89,9 @@ func (s *service) getMovement(x *exchange) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	out := api.MovementDetails{Movement: movementOf(&m)}
+	out := api.MovementDetails{Movement: m.Wire()}
 	if reversal != nil {
-		out.Reversal = new(movementOf(reversal))
+		out.Reversal = new(reversal.Wire())
 	}
 	return jsonAnswer(http.StatusOK, out)
 }
@@ -121,7 +121,7 @@ func (s *service) reverseMovement(x *exchange) (answer, error) {
 		return answer{}, err
 	}
 	return jsonAnswer(createdOr(reversed.Created), api.CreditMoved{
-		Movement: movementOf(&reversed.Movement), Balance: balanceOf(reversed.Balance),
+		Movement: reversed.Movement.Wire(), Balance: balanceOf(reversed.Balance),
 	})
 }
 
@@ -146,7 +146,7 @@ func (s *service) getBalances(x *exchange) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return jsonAnswer(http.StatusOK, api.Balances{Customer: customer, At: timeText(at), Balances: balancesOf(all)})
+	return jsonAnswer(http.StatusOK, api.Balances{Customer: customer, At: api.TimeText(at), Balances: balancesOf(all)})
 }
 
 var listGrantsOperation = operation{
@@ -172,24 +172,6 @@ func (s *service) listGrants(x *exchange) (answer, error) {
 func grantOf(g *credit.StoredGrant) api.Grant {
 	return api.Grant{
 		Movement: g.Movement, CreditType: g.CreditType, Priority: g.Priority, Amount: g.Granted.String(), Remaining: g.Remaining.String(),
-		Held: g.Pinned.String(), ExpiresAt: optionalTime(g.ExpiresAt), CreatedAt: timeText(g.CreatedAt),
+		Held: g.Pinned.String(), ExpiresAt: api.OptionalTime(g.ExpiresAt), CreatedAt: api.TimeText(g.CreatedAt),
 	}
-}
-
-// movementOf is a movement as it is sent.
-func movementOf(m *credit.Movement) api.Movement {
-	out := api.Movement{
-		ID: m.ID, Kind: string(m.Kind), Customer: m.Customer, CreditType: m.CreditType,
-		Amount: m.Amount.String(), Delta: m.Delta.String(), BalanceAfter: m.BalanceAfter.String(),
-		Reason: optionalText(m.Reason), Metadata: m.Metadata, IdempotencyKey: optionalText(m.Key), CreatedAt: timeText(m.At),
-	}
-	switch m.Kind {
-	case credit.Topup:
-		out.ExpiresAt, out.Priority = optionalTime(m.Grant.ExpiresAt), new(m.Grant.Priority)
-	case credit.Capture:
-		out.Hold = optionalText(m.Of)
-	case credit.Reversal:
-		out.ReversalOf = optionalText(m.Of)
-	}
-	return out
 }

@@ -104,6 +104,6 @@ func ownOrganization(x *exchange) (string, error) {
 // organizationOf is an organization as it is sent.
 func organizationOf(o *account.OwnOrganization) api.Organization {
 	return api.Organization{
-		ID: o.ID, Name: o.Name, Role: o.Role, CreatedAt: timeText(o.CreatedAt), SuspendedAt: optionalTime(o.SuspendedAt),
+		ID: o.ID, Name: o.Name, Role: o.Role, CreatedAt: api.TimeText(o.CreatedAt), SuspendedAt: api.OptionalTime(o.SuspendedAt),
 	}
 }

@@ -95,5 +95,5 @@ func (s *service) project(x *exchange) (account.Project, error) {
 
 // projectOf is a project as it is sent.
 func projectOf(p *account.Project) api.Project {
-	return api.Project{ID: p.ID, Name: p.Name, CreatedAt: timeText(p.CreatedAt)}
+	return api.Project{ID: p.ID, Name: p.Name, CreatedAt: api.TimeText(p.CreatedAt)}
 }

@@ -220,8 +220,8 @@ func webhookOf(e *webhook.Endpoint) api.Webhook {
 	out := api.Webhook{
 		ID: e.ID, ProjectID: e.ProjectID, URL: e.URL, Description: e.Description, Enabled: e.State == webhook.Enabled,
 		Events: make([]string, len(e.Types)), LowBalance: make([]api.WebhookThreshold, len(e.LowBalance)),
-		DisabledReason: optionalText(string(e.Reason)), DisabledAt: optionalTime(e.EndedAt),
-		FailingSince: optionalTime(e.FailingSince), OldSecretUntil: optionalTime(e.Secrets.OldUntil), CreatedAt: timeText(e.CreatedAt),
+		DisabledReason: api.OptionalText(string(e.Reason)), DisabledAt: api.OptionalTime(e.EndedAt),
+		FailingSince: api.OptionalTime(e.FailingSince), OldSecretUntil: api.OptionalTime(e.Secrets.OldUntil), CreatedAt: api.TimeText(e.CreatedAt),
 	}
 	for i, t := range e.Types {
 		out.Events[i] = string(t)
@@ -236,9 +236,9 @@ func webhookOf(e *webhook.Endpoint) api.Webhook {
 func deliveryOf(d *webhook.Delivery) api.WebhookDelivery {
 	out := api.WebhookDelivery{
 		ID: d.ID, MessageID: d.Message.ID, Event: string(d.Message.Type), State: string(d.State), Attempts: d.Attempts,
-		NextAttemptAt: optionalTime(d.NextAttemptAt), LastAttemptAt: optionalTime(d.LastAttemptAt),
-		LastError: optionalText(d.LastError), Payload: json.RawMessage(d.Message.Body),
-		CreatedAt: timeText(d.CreatedAt), FinishedAt: optionalTime(d.FinishedAt),
+		NextAttemptAt: api.OptionalTime(d.NextAttemptAt), LastAttemptAt: api.OptionalTime(d.LastAttemptAt),
+		LastError: api.OptionalText(d.LastError), Payload: json.RawMessage(d.Message.Body),
+		CreatedAt: api.TimeText(d.CreatedAt), FinishedAt: api.OptionalTime(d.FinishedAt),
 	}
 	if d.LastStatus != 0 {
 		out.LastStatus = &d.LastStatus

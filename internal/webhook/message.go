@@ -55,7 +55,7 @@ func Notices(c *Change, subscribers []Subscriber, newID func() (string, error)) 
 	if to := wanting(subscribers, MovementCreated); len(to) > 0 {
 		for i := range c.Movements {
 			m := &c.Movements[i]
-			n, err := notice(m.ID, MovementCreated, c, api.MovementCreated{Movement: movementOf(m), Balance: balanceOf(c.After)})
+			n, err := notice(m.ID, MovementCreated, c, api.MovementCreated{Movement: m.Wire(), Balance: balanceOf(c.After)})
 			if err != nil {
 				return nil, err
 			}
@@ -127,44 +127,13 @@ func notice(ref string, t Type, c *Change, data any) (Notice, error) {
 
 // newMessage fixes the bytes of a message.
 func newMessage(ref string, t Type, projectID string, at time.Time, data any) (Message, error) {
-	body, err := json.Marshal(api.WebhookPayload{Type: string(t), Timestamp: timeText(at), Data: data})
+	body, err := json.Marshal(api.WebhookPayload{Type: string(t), Timestamp: api.TimeText(at), Data: data})
 	if err != nil {
 		return Message{}, fmt.Errorf("encode a message of type %s: %w", t, err)
 	}
 	return Message{ID: messagePrefix + ref, ProjectID: projectID, Type: t, Body: body, At: at}, nil
 }
 
-// timeText writes a time as every answer does: RFC 3339, UTC, milliseconds.
-func timeText(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
-
-func optionalText(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
-}
-
 func balanceOf(b credit.Balance) api.Balance {
 	return api.Balance{Posted: b.Posted.String(), Held: b.Held.String(), Available: b.Available().String()}
-}
-
-// movementOf is a movement as the API shows it.
-func movementOf(m *credit.Movement) api.Movement {
-	out := api.Movement{
-		ID: m.ID, Kind: string(m.Kind), Customer: m.Customer, CreditType: m.CreditType,
-		Amount: m.Amount.String(), Delta: m.Delta.String(), BalanceAfter: m.BalanceAfter.String(),
-		Reason: optionalText(m.Reason), Metadata: m.Metadata, IdempotencyKey: optionalText(m.Key), CreatedAt: timeText(m.At),
-	}
-	switch m.Kind {
-	case credit.Topup:
-		out.Priority = new(m.Grant.Priority)
-		if !m.Grant.ExpiresAt.IsZero() {
-			out.ExpiresAt = new(timeText(m.Grant.ExpiresAt))
-		}
-	case credit.Capture:
-		out.Hold = optionalText(m.Of)
-	case credit.Reversal:
-		out.ReversalOf = optionalText(m.Of)
-	}
-	return out
 }

@@ -23,8 +23,8 @@ func createEntries(ctx context.Context, q *sqldb.Queries, entries ...auditlog.En
 			return fmt.Errorf("encode the details of an audit entry: %w", err)
 		}
 		err = q.CreateAuditEntry(ctx, sqldb.CreateAuditEntryParams{
-			ID: e.ID, OrganizationID: e.OrganizationID, ProjectID: nullString(e.ProjectID), At: e.At.UnixMicro(),
-			UserID: nullString(e.Actor.UserID), RequestID: e.Actor.RequestID, Address: e.Actor.Address,
+			ID: e.ID, OrganizationID: e.OrganizationID, ProjectID: sqldb.NullString(e.ProjectID), At: e.At.UnixMicro(),
+			UserID: sqldb.NullString(e.Actor.UserID), RequestID: e.Actor.RequestID, Address: e.Actor.Address,
 			Action: string(e.Action), ObjectKind: e.Object.Kind, ObjectID: e.Object.ID, Details: string(text),
 		})
 		if err != nil {

@@ -81,10 +81,10 @@ func rowOf(d credential.Draft, number int64) (sqldb.CreateCredentialParams, erro
 	}
 	p := sqldb.CreateCredentialParams{
 		ID: d.ID, Number: number, OrganizationID: d.OrganizationID,
-		ProjectID: nullString(d.ProjectID), UserID: nullString(d.UserID),
+		ProjectID: sqldb.NullString(d.ProjectID), UserID: sqldb.NullString(d.UserID),
 		Kind: string(d.Kind), Name: d.Name, SecretHash: d.Hash[:], Prefix: d.Prefix, LastFour: d.LastFour,
-		Origins: string(text), CreatedAt: d.CreatedAt.UnixMicro(), ExpiresAt: nullTime(d.ExpiresAt),
-		SessionID: nullString(d.SessionID),
+		Origins: string(text), CreatedAt: d.CreatedAt.UnixMicro(), ExpiresAt: sqldb.NullTime(d.ExpiresAt),
+		SessionID: sqldb.NullString(d.SessionID),
 	}
 	if d.Rate != nil {
 		p.Rate = sql.NullFloat64{Float64: *d.Rate, Valid: true}
@@ -136,7 +136,7 @@ func (s *Store) ListProjectCredentials(ctx context.Context, q credential.ListQue
 		kinds.WriteString(string(k) + ",")
 	}
 	rows, err := s.db.Read().ListProjectCredentials(ctx, sqldb.ListProjectCredentialsParams{
-		OrganizationID: q.OrganizationID, ProjectID: nullString(q.ProjectID), Kinds: kinds.String(),
+		OrganizationID: q.OrganizationID, ProjectID: sqldb.NullString(q.ProjectID), Kinds: kinds.String(),
 		After: q.After, Size: sizeOf(q.Limit),
 	})
 	if err != nil {
@@ -189,13 +189,13 @@ func changeCredential(
 	ctx context.Context, q *sqldb.Queries, old credential.Record, c credential.Change,
 ) (r credential.Record, err error) {
 	if !c.RevokedAt.IsZero() {
-		_, err = q.RevokeCredential(ctx, sqldb.RevokeCredentialParams{RevokedAt: nullTime(c.RevokedAt), ID: old.ID})
+		_, err = q.RevokeCredential(ctx, sqldb.RevokeCredentialParams{RevokedAt: sqldb.NullTime(c.RevokedAt), ID: old.ID})
 		if err != nil {
 			return r, fmt.Errorf("revoke a credential: %w", err)
 		}
 	}
 	if !c.ExpiresAt.IsZero() {
-		err = q.SetCredentialExpiry(ctx, sqldb.SetCredentialExpiryParams{ExpiresAt: nullTime(c.ExpiresAt), ID: old.ID})
+		err = q.SetCredentialExpiry(ctx, sqldb.SetCredentialExpiryParams{ExpiresAt: sqldb.NullTime(c.ExpiresAt), ID: old.ID})
 		if err != nil {
 			return r, fmt.Errorf("set the end of a credential: %w", err)
 		}
@@ -219,11 +219,11 @@ func recordOf(row sqldb.FindCredentialRow) (credential.Record, error) {
 			UserID: row.UserID.String, Role: row.Role.String, SessionID: row.SessionID.String,
 		},
 		Prefix: row.Prefix, LastFour: row.LastFour,
-		CreatedAt: time.UnixMicro(row.CreatedAt).UTC(), ExpiresAt: timeOf(row.ExpiresAt), RevokedAt: timeOf(row.RevokedAt),
+		CreatedAt: time.UnixMicro(row.CreatedAt).UTC(), ExpiresAt: sqldb.TimeOf(row.ExpiresAt), RevokedAt: sqldb.TimeOf(row.RevokedAt),
 		Suspended: row.SuspendedAt.Valid,
 	}
 	if r.RevokedAt.IsZero() {
-		r.RevokedAt = timeOf(row.SessionRevokedAt)
+		r.RevokedAt = sqldb.TimeOf(row.SessionRevokedAt)
 	}
 	if row.ProjectNumber.Int64 < 0 || row.ProjectNumber.Int64 > math.MaxUint32 {
 		return credential.Record{}, fmt.Errorf("project number %d is outside of 32 bits", row.ProjectNumber.Int64)

@@ -33,7 +33,7 @@ func (s *Store) CreateInvitation(
 		}
 		err = q.CreateInvitation(ctx, sqldb.CreateInvitationParams{
 			ID: i.ID, OrganizationID: i.OrganizationID, Email: i.Email, Role: i.Role, SecretHash: n.Hash[:],
-			CreatedBy: nullString(i.CreatedBy), CreatedAt: i.CreatedAt.UnixMicro(), ExpiresAt: i.ExpiresAt.UnixMicro(),
+			CreatedBy: sqldb.NullString(i.CreatedBy), CreatedAt: i.CreatedAt.UnixMicro(), ExpiresAt: i.ExpiresAt.UnixMicro(),
 		})
 		if err != nil {
 			return fmt.Errorf("create an invitation: %w", err)
@@ -78,7 +78,7 @@ func (s *Store) RevokeInvitation(
 		if err != nil || e.ID == "" {
 			return err
 		}
-		err = q.RevokeInvitation(ctx, sqldb.RevokeInvitationParams{RevokedAt: nullTime(e.At), ID: iq.ID})
+		err = q.RevokeInvitation(ctx, sqldb.RevokeInvitationParams{RevokedAt: sqldb.NullTime(e.At), ID: iq.ID})
 		if err != nil {
 			return fmt.Errorf("revoke an invitation: %w", err)
 		}
@@ -153,7 +153,7 @@ func acceptInvitation(ctx context.Context, q *sqldb.Queries, i account.Invitatio
 			return err
 		}
 	}
-	err := q.AcceptInvitation(ctx, sqldb.AcceptInvitationParams{AcceptedAt: nullTime(a.At), ID: i.ID})
+	err := q.AcceptInvitation(ctx, sqldb.AcceptInvitationParams{AcceptedAt: sqldb.NullTime(a.At), ID: i.ID})
 	if err != nil {
 		return fmt.Errorf("accept an invitation: %w", err)
 	}
@@ -170,6 +170,6 @@ func invitationOf(row sqldb.FindInvitationRow) account.Invitation {
 	return account.Invitation{
 		ID: row.ID, OrganizationID: row.OrganizationID, Email: row.Email, Role: row.Role, CreatedBy: row.CreatedBy.String,
 		CreatedAt: time.UnixMicro(row.CreatedAt).UTC(), ExpiresAt: time.UnixMicro(row.ExpiresAt).UTC(),
-		AcceptedAt: timeOf(row.AcceptedAt), RevokedAt: timeOf(row.RevokedAt),
+		AcceptedAt: sqldb.TimeOf(row.AcceptedAt), RevokedAt: sqldb.TimeOf(row.RevokedAt),
 	}
 }

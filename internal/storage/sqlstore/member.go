@@ -80,7 +80,7 @@ func changeMember(ctx context.Context, q *sqldb.Queries, m account.MemberQuery, 
 	}
 	if !c.DisownedAt.IsZero() {
 		err := q.RevokeInvitationsOf(ctx, sqldb.RevokeInvitationsOfParams{
-			RevokedAt: nullTime(c.DisownedAt), OrganizationID: m.OrganizationID, CreatedBy: nullString(m.UserID),
+			RevokedAt: sqldb.NullTime(c.DisownedAt), OrganizationID: m.OrganizationID, CreatedBy: sqldb.NullString(m.UserID),
 		})
 		if err != nil {
 			return fmt.Errorf("revoke invitations: %w", err)
@@ -97,13 +97,13 @@ func removeMember(ctx context.Context, q *sqldb.Queries, m account.MemberQuery, 
 		return fmt.Errorf("delete a membership: %w", err)
 	}
 	err = q.RevokeSessionsOfMember(ctx, sqldb.RevokeSessionsOfMemberParams{
-		RevokedAt: nullTime(at), UserID: m.UserID, OrganizationID: m.OrganizationID,
+		RevokedAt: sqldb.NullTime(at), UserID: m.UserID, OrganizationID: m.OrganizationID,
 	})
 	if err != nil {
 		return fmt.Errorf("revoke sessions: %w", err)
 	}
 	err = q.RevokeTokensOfMember(ctx, sqldb.RevokeTokensOfMemberParams{
-		RevokedAt: nullTime(at), UserID: nullString(m.UserID), OrganizationID: m.OrganizationID,
+		RevokedAt: sqldb.NullTime(at), UserID: sqldb.NullString(m.UserID), OrganizationID: m.OrganizationID,
 	})
 	if err != nil {
 		return fmt.Errorf("revoke access tokens: %w", err)

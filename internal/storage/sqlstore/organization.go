@@ -100,7 +100,7 @@ func (s *Store) ChangeOrganization(
 		if err != nil {
 			return err
 		}
-		err = q.SetOrganization(ctx, sqldb.SetOrganizationParams{Name: c.Name, SuspendedAt: nullTime(c.SuspendedAt), ID: o.ID})
+		err = q.SetOrganization(ctx, sqldb.SetOrganizationParams{Name: c.Name, SuspendedAt: sqldb.NullTime(c.SuspendedAt), ID: o.ID})
 		if err != nil {
 			return fmt.Errorf("change an organization: %w", err)
 		}
@@ -128,7 +128,7 @@ func roleIn(ctx context.Context, q *sqldb.Queries, organizationID, userID string
 
 func organizationOf(row sqldb.Organization) account.Organization {
 	return account.Organization{
-		ID: row.ID, Name: row.Name, CreatedAt: time.UnixMicro(row.CreatedAt).UTC(), SuspendedAt: timeOf(row.SuspendedAt),
+		ID: row.ID, Name: row.Name, CreatedAt: time.UnixMicro(row.CreatedAt).UTC(), SuspendedAt: sqldb.TimeOf(row.SuspendedAt),
 	}
 }
 

@@ -57,7 +57,7 @@ func createMarker(ctx context.Context, q *sqldb.Queries, m release.Marker) error
 	}
 	err := q.CreateMarker(ctx, sqldb.CreateMarkerParams{
 		ID: m.ID, ProjectID: m.ProjectID, Version: m.Version, Environment: m.Environment, Ts: m.TS.UnixMicro(),
-		CommitID: nullString(m.Commit), Url: nullString(m.URL), Title: nullString(m.Title),
+		CommitID: sqldb.NullString(m.Commit), Url: sqldb.NullString(m.URL), Title: sqldb.NullString(m.Title),
 		Metadata: metadata, Source: string(m.Source), CreatedAt: m.CreatedAt.UnixMicro(),
 	})
 	if err != nil {
@@ -124,7 +124,7 @@ func ceilMicro(t time.Time) int64 {
 func (s *Store) DeleteMarker(ctx context.Context, projectID, id string, at time.Time) (bool, error) {
 	var n int64
 	err := s.db.Write(ctx, func(q *sqldb.Queries) (err error) {
-		n, err = q.DeleteMarker(ctx, sqldb.DeleteMarkerParams{DeletedAt: nullTime(at), ProjectID: projectID, ID: id})
+		n, err = q.DeleteMarker(ctx, sqldb.DeleteMarkerParams{DeletedAt: sqldb.NullTime(at), ProjectID: projectID, ID: id})
 		if err != nil {
 			return fmt.Errorf("delete a release marker: %w", err)
 		}
@@ -136,7 +136,7 @@ func (s *Store) DeleteMarker(ctx context.Context, projectID, id string, at time.
 func markerOf(row *sqldb.ReleaseMarker) (release.Marker, error) {
 	m := release.Marker{
 		ID: row.ID, ProjectID: row.ProjectID, Source: release.Source(row.Source),
-		CreatedAt: time.UnixMicro(row.CreatedAt).UTC(), DeletedAt: timeOf(row.DeletedAt),
+		CreatedAt: time.UnixMicro(row.CreatedAt).UTC(), DeletedAt: sqldb.TimeOf(row.DeletedAt),
 		Content: release.Content{
 			Version: row.Version, Environment: row.Environment, TS: time.UnixMicro(row.Ts).UTC(),
 			Commit: row.CommitID.String, URL: row.Url.String, Title: row.Title.String,

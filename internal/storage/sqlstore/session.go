@@ -118,11 +118,11 @@ func sessionState(
 	state = account.SessionState{
 		Session: account.Session{
 			ID: row.ID, UserID: row.UserID, OrganizationID: row.OrganizationID,
-			CreatedAt: time.UnixMicro(row.CreatedAt).UTC(), RevokedAt: timeOf(row.RevokedAt),
+			CreatedAt: time.UnixMicro(row.CreatedAt).UTC(), RevokedAt: sqldb.TimeOf(row.RevokedAt),
 		},
 		Token: account.RefreshToken{
 			Hash: sq.Hash, CreatedAt: time.UnixMicro(token.CreatedAt).UTC(),
-			ExpiresAt: time.UnixMicro(token.ExpiresAt).UTC(), SpentAt: timeOf(token.SpentAt),
+			ExpiresAt: time.UnixMicro(token.ExpiresAt).UTC(), SpentAt: sqldb.TimeOf(token.SpentAt),
 		},
 		OrganizationID: sq.OrganizationID,
 	}
@@ -137,7 +137,7 @@ func changeSession(
 	ctx context.Context, q *sqldb.Queries, state account.SessionState, c account.SessionChange,
 ) error {
 	if !c.RevokedAt.IsZero() {
-		_, err := q.RevokeSession(ctx, sqldb.RevokeSessionParams{RevokedAt: nullTime(c.RevokedAt), ID: state.Session.ID})
+		_, err := q.RevokeSession(ctx, sqldb.RevokeSessionParams{RevokedAt: sqldb.NullTime(c.RevokedAt), ID: state.Session.ID})
 		if err != nil {
 			return fmt.Errorf("revoke a session: %w", err)
 		}
@@ -153,7 +153,7 @@ func changeSession(
 // goOn spends a session's refresh token and stores its next tokens.
 func goOn(ctx context.Context, q *sqldb.Queries, state account.SessionState, n account.NextTokens) error {
 	_, err := q.SpendRefreshToken(ctx, sqldb.SpendRefreshTokenParams{
-		SpentAt: nullTime(n.Refresh.CreatedAt), SecretHash: state.Token.Hash[:],
+		SpentAt: sqldb.NullTime(n.Refresh.CreatedAt), SecretHash: state.Token.Hash[:],
 	})
 	if err != nil {
 		return fmt.Errorf("spend a refresh token: %w", err)
@@ -172,9 +172,9 @@ func (s *Store) RevokeAccess(ctx context.Context, r account.AccessRevocation) er
 	return s.db.Write(ctx, func(q *sqldb.Queries) (err error) {
 		var n int64
 		if r.SessionID != "" {
-			n, err = q.RevokeSession(ctx, sqldb.RevokeSessionParams{RevokedAt: nullTime(r.At), ID: r.SessionID})
+			n, err = q.RevokeSession(ctx, sqldb.RevokeSessionParams{RevokedAt: sqldb.NullTime(r.At), ID: r.SessionID})
 		} else {
-			n, err = q.RevokeCredential(ctx, sqldb.RevokeCredentialParams{RevokedAt: nullTime(r.At), ID: r.CredentialID})
+			n, err = q.RevokeCredential(ctx, sqldb.RevokeCredentialParams{RevokedAt: sqldb.NullTime(r.At), ID: r.CredentialID})
 		}
 		if err != nil {
 			return fmt.Errorf("revoke a session or its token: %w", err)
@@ -201,13 +201,13 @@ func (s *Store) ChangePassword(ctx context.Context, c account.PasswordChange) (b
 			return nil
 		}
 		err = q.RevokeSessionsOfUser(ctx, sqldb.RevokeSessionsOfUserParams{
-			RevokedAt: nullTime(c.At), UserID: c.UserID, ID: c.KeepSessionID,
+			RevokedAt: sqldb.NullTime(c.At), UserID: c.UserID, ID: c.KeepSessionID,
 		})
 		if err != nil {
 			return fmt.Errorf("revoke sessions: %w", err)
 		}
 		err = q.RevokeLooseTokensOfUser(ctx, sqldb.RevokeLooseTokensOfUserParams{
-			RevokedAt: nullTime(c.At), UserID: nullString(c.UserID), ID: c.KeepCredentialID,
+			RevokedAt: sqldb.NullTime(c.At), UserID: sqldb.NullString(c.UserID), ID: c.KeepCredentialID,
 		})
 		if err != nil {
 			return fmt.Errorf("revoke access tokens: %w", err)

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"time"
 
 	"github.com/actionpulse/actionpulse/internal/account"
 	"github.com/actionpulse/actionpulse/internal/auditlog"
@@ -31,22 +30,6 @@ var (
 // New returns a Store that reads and writes db, which stays the caller's to
 // close.
 func New(db *sqldb.DB) *Store { return &Store{db: db} }
-
-func nullString(s string) sql.NullString { return sql.NullString{String: s, Valid: s != ""} }
-
-func nullTime(t time.Time) sql.NullInt64 {
-	if t.IsZero() {
-		return sql.NullInt64{}
-	}
-	return sql.NullInt64{Int64: t.UnixMicro(), Valid: true}
-}
-
-func timeOf(n sql.NullInt64) time.Time {
-	if !n.Valid {
-		return time.Time{}
-	}
-	return time.UnixMicro(n.Int64).UTC()
-}
 
 // sizeOf is a page's size as queries take it.
 func sizeOf(limit int) int32 { return int32(min(max(limit, 0), math.MaxInt32)) }

@@ -105,9 +105,9 @@ func updateEndpoint(ctx context.Context, q *sqldb.Queries, e *webhook.Endpoint) 
 	}
 	_, err = q.UpdateWebhookEndpoint(ctx, sqldb.UpdateWebhookEndpointParams{
 		ProjectID: e.ProjectID, ID: e.ID, Url: e.URL, Description: e.Description, EventTypes: types, LowBalance: thresholds,
-		Secret: e.Secrets.Current, OldSecret: nullString(e.Secrets.Old), OldSecretUntil: nullTime(e.Secrets.OldUntil),
-		State: string(e.State), DisabledReason: nullString(string(e.Reason)), FailingSince: nullTime(e.FailingSince),
-		EndedAt: nullTime(e.EndedAt),
+		Secret: e.Secrets.Current, OldSecret: sqldb.NullString(e.Secrets.Old), OldSecretUntil: sqldb.NullTime(e.Secrets.OldUntil),
+		State: string(e.State), DisabledReason: sqldb.NullString(string(e.Reason)), FailingSince: sqldb.NullTime(e.FailingSince),
+		EndedAt: sqldb.NullTime(e.EndedAt),
 	})
 	if err != nil {
 		return fmt.Errorf("change a webhook endpoint: %w", err)
@@ -166,7 +166,7 @@ func (s *Store) CreateMessage(ctx context.Context, m webhook.Message, endpointID
 			return fmt.Errorf("create a webhook message: %w", err)
 		}
 		err = q.CreateWebhookDelivery(ctx, sqldb.CreateWebhookDeliveryParams{
-			ID: deliveryID, EndpointID: endpointID, MessageID: m.ID, At: nullTime(m.At),
+			ID: deliveryID, EndpointID: endpointID, MessageID: m.ID, At: sqldb.NullTime(m.At),
 		})
 		if err != nil {
 			return fmt.Errorf("create a webhook delivery: %w", err)
@@ -179,9 +179,9 @@ func endpointOf(row *sqldb.WebhookEndpoint) (e webhook.Endpoint, err error) {
 	e = webhook.Endpoint{
 		ID: row.ID, ProjectID: row.ProjectID,
 		Content: webhook.Content{URL: row.Url, Description: row.Description},
-		Secrets: webhook.Secrets{Current: row.Secret, Old: row.OldSecret.String, OldUntil: timeOf(row.OldSecretUntil)},
+		Secrets: webhook.Secrets{Current: row.Secret, Old: row.OldSecret.String, OldUntil: sqldb.TimeOf(row.OldSecretUntil)},
 		State:   webhook.State(row.State), Reason: webhook.Reason(row.DisabledReason.String),
-		FailingSince: timeOf(row.FailingSince), CreatedAt: time.UnixMicro(row.CreatedAt).UTC(), EndedAt: timeOf(row.EndedAt),
+		FailingSince: sqldb.TimeOf(row.FailingSince), CreatedAt: time.UnixMicro(row.CreatedAt).UTC(), EndedAt: sqldb.TimeOf(row.EndedAt),
 	}
 	e.Wishes, err = webhook.ParseWishes(row.EventTypes, row.LowBalance)
 	return e, err
@@ -192,8 +192,8 @@ func deliveryOf(row *sqldb.ListWebhookDeliveriesRow) webhook.Delivery {
 		Number: row.Number, ID: row.ID, EndpointID: row.EndpointID,
 		Message: webhook.Message{ID: row.MessageID, Type: webhook.Type(row.Type), Body: row.Body},
 		State:   webhook.DeliveryState(row.State), Attempts: row.Attempts,
-		NextAttemptAt: timeOf(row.NextAttemptAt), LastAttemptAt: timeOf(row.LastAttemptAt),
+		NextAttemptAt: sqldb.TimeOf(row.NextAttemptAt), LastAttemptAt: sqldb.TimeOf(row.LastAttemptAt),
 		LastStatus: row.LastStatus.Int64, LastError: row.LastError.String,
-		CreatedAt: time.UnixMicro(row.CreatedAt).UTC(), FinishedAt: timeOf(row.FinishedAt),
+		CreatedAt: time.UnixMicro(row.CreatedAt).UTC(), FinishedAt: sqldb.TimeOf(row.FinishedAt),
 	}
 }

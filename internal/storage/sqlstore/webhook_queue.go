@@ -14,7 +14,7 @@ import (
 
 // DueEndpoints implements webhook.Queue.
 func (s *Store) DueEndpoints(ctx context.Context, now time.Time) ([]string, error) {
-	all, err := s.db.Read().ListDueWebhookEndpoints(ctx, nullTime(now))
+	all, err := s.db.Read().ListDueWebhookEndpoints(ctx, sqldb.NullTime(now))
 	if err != nil {
 		return nil, fmt.Errorf("find due webhook deliveries: %w", err)
 	}
@@ -82,7 +82,7 @@ func claimedInto(all *[]webhook.Claimed) func(func(...any) error) error {
 		var old sql.NullString
 		var until sql.NullInt64
 		err := scan(&c.ID, &c.EndpointID, &c.Epoch, &c.Attempt, &c.URL, &c.Secrets.Current, &old, &until, &c.Message.ID, &c.Message.Body)
-		c.Secrets.Old, c.Secrets.OldUntil = old.String, timeOf(until)
+		c.Secrets.Old, c.Secrets.OldUntil = old.String, sqldb.TimeOf(until)
 		*all = append(*all, c)
 		return err
 	}
@@ -106,11 +106,11 @@ func (s *Store) Record(ctx context.Context, results []webhook.Result) error {
 
 func record(ctx context.Context, q *sqldb.Queries, r *webhook.Result) error {
 	p := sqldb.FinishWebhookDeliveryParams{
-		ID: r.ID, Epoch: r.Epoch, State: string(r.State), NextAttemptAt: nullTime(r.NextAttemptAt),
-		LastStatus: sql.NullInt64{Int64: int64(r.Status), Valid: r.Status != 0}, LastError: nullString(r.Error),
+		ID: r.ID, Epoch: r.Epoch, State: string(r.State), NextAttemptAt: sqldb.NullTime(r.NextAttemptAt),
+		LastStatus: sql.NullInt64{Int64: int64(r.Status), Valid: r.Status != 0}, LastError: sqldb.NullString(r.Error),
 	}
 	if r.State != webhook.Pending {
-		p.FinishedAt = nullTime(r.At)
+		p.FinishedAt = sqldb.NullTime(r.At)
 	}
 	n, err := q.FinishWebhookDelivery(ctx, p)
 	if err != nil {
@@ -127,13 +127,13 @@ func record(ctx context.Context, q *sqldb.Queries, r *webhook.Result) error {
 
 // recordEndpoint notes what an attempt says of its endpoint.
 func recordEndpoint(ctx context.Context, q *sqldb.Queries, r *webhook.Result) error {
-	at := nullTime(r.At)
+	at := sqldb.NullTime(r.At)
 	if r.State == webhook.Delivered {
 		return q.NoteWebhookSuccess(ctx, r.EndpointID)
 	}
 	if r.Gone {
 		_, err := q.DisableWebhookEndpoint(ctx, sqldb.DisableWebhookEndpointParams{
-			ID: r.EndpointID, DisabledReason: nullString(string(webhook.Gone)), EndedAt: at,
+			ID: r.EndpointID, DisabledReason: sqldb.NullString(string(webhook.Gone)), EndedAt: at,
 		})
 		return err
 	}
@@ -141,7 +141,7 @@ func recordEndpoint(ctx context.Context, q *sqldb.Queries, r *webhook.Result) er
 		return err
 	}
 	_, err := q.DisableFailingWebhookEndpoint(ctx, sqldb.DisableFailingWebhookEndpointParams{
-		ID: r.EndpointID, At: at, Since: nullTime(r.At.Add(-webhook.FailingLimit)),
+		ID: r.EndpointID, At: at, Since: sqldb.NullTime(r.At.Add(-webhook.FailingLimit)),
 	})
 	return err
 }
@@ -154,7 +154,7 @@ func (s *Store) Sweep(ctx context.Context, p webhook.SweepParams) (int, error) {
 		func(q *sqldb.Queries) (int64, error) { return q.DeleteOrphanWebhookDeliveries(ctx, sizeOf(p.Limit)) },
 		func(q *sqldb.Queries) (int64, error) {
 			return q.DeleteOldWebhookDeliveries(ctx, sqldb.DeleteOldWebhookDeliveriesParams{
-				Before: nullTime(p.Before), Size: sizeOf(p.Limit),
+				Before: sqldb.NullTime(p.Before), Size: sizeOf(p.Limit),
 			})
 		},
 		func(q *sqldb.Queries) (int64, error) {
