@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"time"
 )
@@ -24,6 +25,9 @@ type bench struct {
 	// seed is raised with every use, so that no two runs share an id.
 	seed    uint64
 	folders int
+	// postgres is where servers keep their accounts; a file in the folder if
+	// it is empty.
+	postgres string
 }
 
 // measurement is one part of the report.
@@ -39,6 +43,7 @@ var measurements = []measurement{
 	{"single", (*bench).measureSingle},
 	{"repeat", (*bench).measureRepeat},
 	{"markers", (*bench).measureMarkers},
+	{"movements", (*bench).measureMovements},
 	{"visible", (*bench).measureVisible},
 	{"claims", (*bench).measureClaims},
 	{"start", (*bench).measureStart},
@@ -66,6 +71,15 @@ func (b *bench) nextSeed() uint64 {
 // fresh starts a server on an empty folder.
 func (b *bench) fresh(ctx context.Context) (*server, error) {
 	b.folders++
+	if b.postgres != "" {
+		address, err := newDatabase(ctx, b.postgres, fmt.Sprintf("load_%d", b.folders))
+		if err != nil {
+			return nil, err
+		}
+		if err := os.Setenv(databaseVariable, address); err != nil {
+			return nil, fmt.Errorf("name the database: %w", err)
+		}
+	}
 	return newServer(ctx, b.binary, filepath.Join(b.dir, fmt.Sprintf("data-%02d", b.folders)))
 }
 

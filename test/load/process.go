@@ -123,6 +123,7 @@ type secrets struct {
 	AccessToken string `json:"access_token"`
 	ServerKey   string `json:"server_key"`
 	CIToken     string `json:"ci_token"`
+	ProjectKey  string `json:"project_key"`
 }
 
 // initialise makes a data folder.
