@@ -108,35 +108,34 @@ func slowBody(t *testing.T) refusal {
 // crowded fills the memory for bodies with requests that never go on.
 func crowded(t *testing.T) refusal {
 	r := apptest.New(t, "--intake.body_memory", "8MiB").MustServe()
-	for range 64 {
-		conn := begin(t, r, 1<<20)
-		if _, err := conn.Write(bytes.Repeat([]byte(" "), 1<<20-1)); err != nil {
-			break // it was refused
-		}
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	if _, err := w.Write([]byte(`{"events":[{"event":"e","anon_id":"a","properties":{"pad":"` + strings.Repeat("x", 60<<10) + `"}}]}`)); err != nil {
+		t.Fatal(err)
 	}
-	for {
-		var packed bytes.Buffer
-		w := gzip.NewWriter(&packed)
-		if _, err := w.Write([]byte(`{"events":[{"event":"e","anon_id":"a","properties":{"pad":"` + strings.Repeat("x", 60<<10) + `"}}]}`)); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	deadline, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for deadline.Err() == nil {
+		// One more request that never goes on; it may be refused itself.
+		begin(t, r, 1<<20).Write(bytes.Repeat([]byte(" "), 1<<20-1)) //nolint:errcheck // a refusal is as good
 		request := withHeader(t, r, "Content-Encoding", "gzip")
-		request.Body, request.ContentLength = io.NopCloser(&packed), int64(packed.Len())
+		request.Body, request.ContentLength = io.NopCloser(bytes.NewReader(packed.Bytes())), int64(packed.Len())
 		response, err := http.DefaultClient.Do(request)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if response.StatusCode == http.StatusAccepted { // the others have not arrived yet
-			if err := response.Body.Close(); err != nil {
-				t.Fatal(err)
-			}
-			continue
+		if response.StatusCode != http.StatusAccepted {
+			return readRefusal(t, response)
 		}
-		return readRefusal(t, response)
+		if err := response.Body.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
+	t.Fatal("there is always memory for one more body")
+	return refusal{}
 }
 
 // slowQuery asks more of the event store than can be had in its time.
