@@ -119,7 +119,8 @@ func TestPrunedKey(t *testing.T) {
 		}
 		for _, other := range []move{
 			of("charge", "ada", "c", "6"), of("adjust", "ada", "c", "5"), of("adjust", "ada", "c", "-5"), of("charge", "bob", "c", "5"),
-			{"charge", "ada", "c", `{"credit_type":"bonus","amount":"5"}`}, {"charge", "ada", "c", `{`},
+			{"charge", "ada", "c", `{"credit_type":"bonus","amount":"5"}`},
+			{"charge", "ada", "c", `{`},
 		} {
 			other.refused(t, r, 409, "idempotency_conflict", "taken")
 		}
