@@ -35,7 +35,7 @@ type Movement struct {
 	Delta          string                     `json:"delta"                 doc:"The effect on what is posted."`
 	BalanceAfter   string                     `json:"balance_after"         doc:"What was posted after it."`
 	Reason         *string                    `json:"reason"`
-	Metadata       map[string]json.RawMessage `json:"metadata"`
+	Metadata       map[string]json.RawMessage `json:"metadata" nullable:"true"`
 	IdempotencyKey *string                    `json:"idempotency_key"       doc:"The key of a topup, charge or adjustment."`
 	ExpiresAt      *string                    `json:"expires_at,omitempty"  format:"date-time"                                  doc:"When what is left of a topup expires."`
 	Priority       *int                       `json:"priority,omitempty"    doc:"In which order a topup is used."`
@@ -55,7 +55,7 @@ type CreditMoved struct {
 // MovementDetails is a movement and what has undone it.
 type MovementDetails struct {
 	Movement Movement  `json:"movement"`
-	Reversal *Movement `json:"reversal" doc:"null if it was not reversed."`
+	Reversal *Movement `json:"reversal,omitempty" doc:"Absent if it was not reversed."`
 }
 
 // NewReversal asks for a movement to be undone.
@@ -67,7 +67,7 @@ type NewReversal struct {
 // Customer is somebody whom credits are kept for.
 type Customer struct {
 	Customer  string                     `json:"customer"   doc:"Your own id of the customer."`
-	Metadata  map[string]json.RawMessage `json:"metadata"`
+	Metadata  map[string]json.RawMessage `json:"metadata" nullable:"true"`
 	Balances  map[string]Balance         `json:"balances"   doc:"By credit type."`
 	CreatedAt string                     `json:"created_at" format:"date-time"`
 }
@@ -120,7 +120,7 @@ type Hold struct {
 	Captured   string                     `json:"captured"    doc:"How much of it was used."`
 	Movement   *string                    `json:"movement"    format:"uuid"                                   doc:"The capture; null if there was none."`
 	Reason     *string                    `json:"reason"`
-	Metadata   map[string]json.RawMessage `json:"metadata"`
+	Metadata   map[string]json.RawMessage `json:"metadata" nullable:"true"`
 	ExpiresAt  *string                    `json:"expires_at"  format:"date-time"`
 	CreatedAt  string                     `json:"created_at"  format:"date-time"`
 	ClosedAt   *string                    `json:"closed_at"   format:"date-time"`
@@ -129,7 +129,7 @@ type Hold struct {
 // HoldAnswer is a hold and what there is.
 type HoldAnswer struct {
 	Hold     Hold      `json:"hold"`
-	Movement *Movement `json:"movement" doc:"The capture; null if there was none."`
+	Movement *Movement `json:"movement,omitempty" doc:"The capture; absent if there was none."`
 	Balance  Balance   `json:"balance"`
 }
 

@@ -90,7 +90,7 @@ var mayCall = map[string][]string{
 	"browser": {"/v1/track", "/v1/identify", "/v1/replay"},
 	"server":  {"/v1/track", "/v1/identify", "/v1/replay", "/v1/alias"},
 	"legacy":  {"/v1/track", "/v1/identify", "/v1/replay", "/v1/alias"},
-	"project": {"/v1/operations", "/v1/executions", "/v1/flows", "/v1/customers", "/v1/idempotency-keys"},
+	"project": {"/v1/operations", "/v1/executions", "/v1/flows", "/v1/customers", "/v1/idempotency-keys", "/v1/movements", "/v1/credit-types"},
 	"ci":      {"/api/v1/projects/{id}/release-markers/deploy"},
 	"access":  {"/api/v1/"},
 }

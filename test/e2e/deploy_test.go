@@ -98,7 +98,7 @@ func read(t *testing.T, response *http.Response) said {
 	}
 	asDocumented(t, response, content)
 	s := said{status: response.StatusCode, replayed: response.Header.Get("Idempotency-Replayed") == "true", header: response.Header, raw: string(content)}
-	if len(content) > 0 {
+	if strings.HasPrefix(response.Header.Get("Content-Type"), "application/json") {
 		if err := json.Unmarshal(content, &s.body); err != nil {
 			t.Fatalf("%d %s: %v", response.StatusCode, content, err)
 		}

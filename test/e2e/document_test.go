@@ -25,15 +25,30 @@ var document = sync.OnceValues(func() (routers.Router, error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, schema := range doc.Components.Schemas {
+		allowNull(schema)
+	}
 	return legacy.NewRouter(doc, openapi3.IsOpenAPI31OrLater())
 })
+
+// allowNull lets members of an object that may have any be null, which the
+// library does not although the document does.
+func allowNull(schema *openapi3.SchemaRef) {
+	for _, property := range schema.Value.Properties {
+		if any := property.Value.AdditionalProperties.Schema; any != nil && any.Ref == "" && any.Value.Type == nil {
+			any.Value.Type = &openapi3.Types{"null", "boolean", "number", "string", "array", "object"}
+		}
+	}
+}
 
 // asDocumented demands that an answer is one that the API document allows for
 // the operation: its status, its content type and its body. What is not in the
 // document is not_found or method_not_allowed.
 func asDocumented(t *testing.T, response *http.Response, content []byte) {
 	t.Helper()
-	if response.Request == nil { // it was read off a bare connection
+	// What was read off a bare connection, or asked for by a text of its own
+	// making, has no URL to find the operation by.
+	if response.Request == nil || response.Request.URL.Opaque != "" {
 		return
 	}
 	if err := checkAnswer(t, response, content); err != nil {
@@ -49,6 +64,7 @@ func checkAnswer(t *testing.T, response *http.Response, content []byte) error {
 	}
 	asked := response.Request.Clone(t.Context())
 	asked.URL.Host, asked.URL.Scheme, asked.Host = "", "", ""
+	asked.URL.Path, asked.URL.RawPath = asked.URL.EscapedPath(), "" // a name in it may hold a slash
 	route, parameters, err := router.FindRoute(asked)
 	if err != nil {
 		if response.StatusCode == http.StatusNotFound || response.StatusCode == http.StatusMethodNotAllowed {
