@@ -16,6 +16,10 @@ import (
 	keystore "github.com/actionpulse/actionpulse/idempotency/sqlstore"
 )
 
+// busyTimeout is how long, in milliseconds, a connection waits for a lock that
+// another process has: a whole migration on a slow disk, at worst.
+const busyTimeout = "30000"
+
 // sqliteReaders is the number of reading connections.
 const sqliteReaders = 4
 
@@ -74,7 +78,7 @@ func (s sqliteDialect) connect() (writer, reader *sql.DB, err error) {
 	// switch to WAL waits for a reader instead of failing.
 	common := url.Values{
 		"mode":          {"rw"}, // never create
-		"_busy_timeout": {"10000"},
+		"_busy_timeout": {busyTimeout},
 		"_foreign_keys": {"1"},
 		"_synchronous":  {"FULL"},
 	}
