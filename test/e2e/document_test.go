@@ -35,8 +35,8 @@ var document = sync.OnceValues(func() (routers.Router, error) {
 // library does not although the document does.
 func allowNull(schema *openapi3.SchemaRef) {
 	for _, property := range schema.Value.Properties {
-		if any := property.Value.AdditionalProperties.Schema; any != nil && any.Ref == "" && any.Value.Type == nil {
-			any.Value.Type = &openapi3.Types{"null", "boolean", "number", "string", "array", "object"}
+		if rest := property.Value.AdditionalProperties.Schema; rest != nil && rest.Ref == "" && rest.Value.Type == nil {
+			rest.Value.Type = &openapi3.Types{"null", "boolean", "number", "string", "array", "object"}
 		}
 	}
 }
