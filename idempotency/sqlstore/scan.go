@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/actionpulse/actionpulse/idempotency"
@@ -29,6 +30,47 @@ type row struct {
 	hasBody                       bool // drivers return empty bytes as nil
 	resourceKind, resourceID      string
 	repeats, conflicts            int64
+}
+
+// read is find on a reading connection. On SQLite, whose driver compiles a
+// statement each time it is given its text, it is prepared once.
+func (s *Store) read(ctx context.Context, ref idempotency.Ref) (rec idempotency.Record, now time.Time, found bool, err error) {
+	if s.options.Dialect != SQLite {
+		return s.find(ctx, s.options.DB, ref)
+	}
+	prepared, err := s.finder.get(ctx, s.options.DB, s.sql.find)
+	if err != nil {
+		return rec, now, false, fmt.Errorf("prepare to read idempotency keys: %w", err)
+	}
+	return s.find(ctx, prepared, ref)
+}
+
+// finder is the statement find, prepared on the reading connections. It is a
+// rower for that text alone.
+type finder struct {
+	mu       sync.Mutex
+	prepared *sql.Stmt
+}
+
+// get prepares the statement the first time.
+func (f *finder) get(ctx context.Context, db *sql.DB, text string) (rower, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.prepared == nil {
+		prepared, err := db.PrepareContext(context.WithoutCancel(ctx), text)
+		if err != nil {
+			return nil, err
+		}
+		f.prepared = prepared
+	}
+	return statement{f.prepared}, nil
+}
+
+// statement is a prepared statement as a rower that ignores the text.
+type statement struct{ *sql.Stmt }
+
+func (s statement) QueryRowContext(ctx context.Context, _ string, args ...any) *sql.Row {
+	return s.Stmt.QueryRowContext(ctx, args...)
 }
 
 // find reads a key's record and the time of reading. An answer that has expired

@@ -70,6 +70,7 @@ type Options struct {
 type Store struct {
 	options Options
 	sql     statements
+	finder  finder
 	// step is called between steps, by tests that want to die there.
 	step func(string)
 }
@@ -152,7 +153,7 @@ func (s *Store) Find(ctx context.Context, ref idempotency.Ref) (idempotency.Reco
 	if !fits(ref) {
 		return idempotency.Record{}, false, nil
 	}
-	rec, now, found, err := s.find(ctx, s.options.DB, ref)
+	rec, now, found, err := s.read(ctx, ref)
 	if err != nil || !found || rec.State == idempotency.Free {
 		return idempotency.Record{}, false, err
 	}
@@ -181,7 +182,7 @@ func (s *Store) look(ctx context.Context, r *idempotency.Request) (idempotency.C
 	if err := checkRef(r.Ref()); err != nil {
 		return idempotency.Claim{}, err
 	}
-	rec, now, found, err := s.find(ctx, s.options.DB, r.Ref())
+	rec, now, found, err := s.read(ctx, r.Ref())
 	if err != nil || !found {
 		return idempotency.Claim{}, err
 	}
