@@ -16,13 +16,11 @@ package account
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"time"
 
 	"github.com/actionpulse/actionpulse/internal/auditlog"
 	"github.com/actionpulse/actionpulse/internal/credential"
-	"github.com/actionpulse/actionpulse/internal/id"
 )
 
 // ErrExists is returned by Setup when there are accounts already.
@@ -57,14 +55,12 @@ type Project struct {
 	CreatedAt      time.Time
 }
 
-// Store keeps the first accounts, and finds projects.
+// Store keeps the first accounts.
 type Store interface {
 	// CreateSetup stores everything of r in one transaction and returns the
 	// project's number. It returns ErrExists, and stores nothing, when there
 	// is any organization or user.
 	CreateSetup(ctx context.Context, r SetupRecord) (uint32, error)
-	// FindProject returns an organization's project and whether there is one.
-	FindProject(ctx context.Context, organizationID, projectID string) (Project, bool, error)
 }
 
 // SetupRecord is what Setup stores.
@@ -84,7 +80,7 @@ type Params struct {
 	Random io.Reader
 }
 
-// Service answers questions about accounts.
+// Service makes the first accounts.
 type Service struct {
 	store  Store
 	clock  func() time.Time
@@ -94,19 +90,4 @@ type Service struct {
 // NewService returns a Service.
 func NewService(p Params) *Service {
 	return &Service{store: p.Store, clock: p.Clock, random: p.Random}
-}
-
-// FindProject returns a project of an organization. Fault: not_found when
-// there is no such project or it belongs to another organization.
-func (s *Service) FindProject(ctx context.Context, organizationID, projectID string) (Project, error) {
-	if id.Valid(projectID) {
-		p, found, err := s.store.FindProject(ctx, organizationID, projectID)
-		if err != nil {
-			return Project{}, fmt.Errorf("find a project: %w", err)
-		}
-		if found {
-			return p, nil
-		}
-	}
-	return Project{}, noProject()
 }

@@ -1,21 +1,16 @@
 package httpapi
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"reflect"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/actionpulse/actionpulse/api"
 	"github.com/actionpulse/actionpulse/internal/fault"
+	"github.com/actionpulse/actionpulse/internal/jsonsyntax"
 )
-
-// maxDepth is how deep a body may nest.
-const maxDepth = 64
 
 // decode reads the body into a T, by the schema that the API document shows
 // for it: no member is unknown, an optional one that is null counts as absent.
@@ -23,7 +18,7 @@ const maxDepth = 64
 // says) and the member that is at fault.
 func decode[T any](x *exchange) (T, error) {
 	var v T
-	if err := checkSyntax(x.body.data); err != nil {
+	if err := jsonsyntax.Check(x.body.data); err != nil {
 		return v, err
 	}
 	err := decodeInto(x.body.data, schemaOf(reflect.TypeFor[T]()), &v)
@@ -58,38 +53,6 @@ func decodeInto(body []byte, s *typeSchema, v any) error {
 		return semanticFault(err)
 	}
 	return nil
-}
-
-// checkSyntax returns invalid_json unless body is one JSON value in UTF-8
-// without repeated names and not too deep.
-func checkSyntax(body []byte) error {
-	dec := jsontext.NewDecoder(bytes.NewReader(body))
-	for {
-		_, err := dec.ReadToken()
-		if err != nil {
-			return syntaxFault(err)
-		}
-		if dec.StackDepth() > maxDepth {
-			return fault.New(api.CodeInvalidJSON, "the body nests deeper than %d levels", maxDepth)
-		}
-		if dec.StackDepth() == 0 {
-			break
-		}
-	}
-	if _, err := dec.ReadToken(); !errors.Is(err, io.EOF) {
-		return fault.New(api.CodeInvalidJSON, "something follows the JSON value")
-	}
-	return nil
-}
-
-func syntaxFault(err error) error {
-	if errors.Is(err, jsontext.ErrDuplicateName) {
-		return fault.New(api.CodeInvalidJSON, "a member name is repeated")
-	}
-	if errors.Is(err, io.EOF) {
-		return fault.New(api.CodeInvalidJSON, "the body is empty")
-	}
-	return fault.New(api.CodeInvalidJSON, "the body is not valid JSON in UTF-8")
 }
 
 // semanticFault says which member a Go type could not take although its schema

@@ -8,6 +8,7 @@ import (
 
 	"github.com/actionpulse/actionpulse/api"
 	"github.com/actionpulse/actionpulse/internal/fault"
+	"github.com/actionpulse/actionpulse/internal/jsonsyntax"
 )
 
 // DefaultBudget is how long a query may take.
@@ -54,7 +55,7 @@ type Project func(ctx context.Context) (uint32, error)
 // cannot be answered; query_timeout with details.hint past the time budget.
 // When ctx ends first, the error wraps its cause and has no code.
 func (s *Service) Run(ctx context.Context, project Project, body []byte) (any, error) {
-	if err := checkSyntax(body); err != nil {
+	if err := jsonsyntax.Check(body); err != nil {
 		return nil, err
 	}
 	name, err := typeOf(body)

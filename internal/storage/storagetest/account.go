@@ -216,12 +216,12 @@ func testSetupFails(t *testing.T, open OpenFunc) {
 func testFindProject(t *testing.T, open OpenFunc) {
 	h := newLivedIn(t, open)
 	otherOrganization, otherProject := h.addOrganization(t)
-	got, err := h.accounts.FindProject(t.Context(), h.setup.OrganizationID, h.setup.Project.ID)
+	got, err := h.services.Projects.Get(t.Context(), h.setup.OrganizationID, h.setup.Project.ID)
 	want := account.Project{ID: h.setup.Project.ID, Number: 1, Name: "Web", OrganizationID: h.setup.OrganizationID, CreatedAt: h.now}
 	if err != nil || got != want {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)
 	}
-	if got, err := h.accounts.FindProject(t.Context(), otherOrganization, otherProject); err != nil || got.Number != 77 {
+	if got, err := h.services.Projects.Get(t.Context(), otherOrganization, otherProject); err != nil || got.Number != 77 {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	var first error
@@ -235,7 +235,7 @@ func testFindProject(t *testing.T, open OpenFunc) {
 		"not UTF-8":              "\xff" + h.setup.Project.ID[1:],
 		"white space":            h.setup.Project.ID + " ",
 	} {
-		_, err := h.accounts.FindProject(t.Context(), h.setup.OrganizationID, projectID)
+		_, err := h.services.Projects.Get(t.Context(), h.setup.OrganizationID, projectID)
 		if fault.CodeOf(err) != api.CodeNotFound {
 			t.Errorf("%s: got %v, want not_found", name, err)
 			continue
