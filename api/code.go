@@ -34,6 +34,13 @@ const (
 	CodeIdempotencyConflict    Code = "idempotency_conflict"
 	CodeCustomerNotFound       Code = "customer_not_found"
 	CodeInsufficientCredits    Code = "insufficient_credits"
+
+	CodeFlowNotFound     Code = "flow_not_found"
+	CodeInvalidFlowInput Code = "invalid_flow_input"
+	CodeModelError       Code = "model_error"
+	CodeStepFailed       Code = "step_failed"
+	CodeExecutionTimeout Code = "execution_timeout"
+	CodeOutcomeUnknown   Code = "outcome_unknown"
 )
 
 // KeyFate is what became of the Idempotency-Key that a refused request
@@ -141,6 +148,12 @@ var Catalogue = []Spec{
 		KeyFree,
 	},
 	{
+		CodeFlowNotFound, http.StatusNotFound, false, false,
+		"the project has no such flow or version, or the flow is archived",
+		"publish the flow, or correct its name; the key can be used again",
+		KeyFree,
+	},
+	{
 		CodeMethodNotAllowed, http.StatusMethodNotAllowed, false, false,
 		"the path exists but not with this method",
 		"use a method named in the Allow header",
@@ -195,6 +208,12 @@ var Catalogue = []Spec{
 		KeyFree,
 	},
 	{
+		CodeInvalidFlowInput, http.StatusUnprocessableEntity, false, false,
+		"an execution was created and its input does not fit the flow's schema; nothing was run or charged",
+		"send corrected input with a new key; a repeat with this one reads the failed execution",
+		KeyTaken,
+	},
+	{
 		CodeRateLimited, http.StatusTooManyRequests, true, true,
 		"the rate budget of the key is used up, or a password was wrong too often",
 		"wait exactly Retry-After seconds and send the same request again",
@@ -207,10 +226,34 @@ var Catalogue = []Spec{
 		KeyUnknown,
 	},
 	{
+		CodeModelError, http.StatusBadGateway, false, false,
+		"an execution failed because a language model refused a call or answered with an error",
+		"look at the trace of details.execution_id; to run it again use a new key",
+		KeyTaken,
+	},
+	{
+		CodeStepFailed, http.StatusBadGateway, false, false,
+		"an execution failed in a step: an HTTP call was refused, or an expression could not be evaluated",
+		"look at the trace of details.execution_id; to run it again use a new key",
+		KeyTaken,
+	},
+	{
+		CodeOutcomeUnknown, http.StatusBadGateway, false, false,
+		"an execution failed because a call of a step was interrupted, so that nobody knows what it has done",
+		"look at the trace for the derived key of the call, ask the callee, then decide; to run it again use a new key",
+		KeyTaken,
+	},
+	{
 		CodeUnavailable, http.StatusServiceUnavailable, true, true,
 		"the server cannot do this now; details.applied says whether the change was made",
 		"look at details.applied, then send the same request again after Retry-After",
 		KeyUnknown,
+	},
+	{
+		CodeExecutionTimeout, http.StatusGatewayTimeout, false, false,
+		"an execution did not end within the time limit of its flow",
+		"look at the trace of details.execution_id; to run it again use a new key",
+		KeyTaken,
 	},
 	{
 		CodeQueryTimeout, http.StatusGatewayTimeout, true, false,

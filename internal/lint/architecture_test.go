@@ -28,14 +28,15 @@ var base = []string{
 // they need and do not know who fulfils them.
 var domain = []string{
 	"internal/account", "internal/audit", "internal/auditlog", "internal/credential", "internal/credit", "internal/dedup", "internal/identity",
-	"internal/intake", "internal/materializer", "internal/query", "internal/quota", "internal/release", "internal/webhook", "internal/work",
+	"internal/execution", "internal/flow", "internal/intake", "internal/materializer", "internal/model", "internal/query", "internal/quota",
+	"internal/release", "internal/webhook", "internal/work",
 }
 
 // stores each own one engine.
 var stores = []string{"internal/eventstore", "internal/intakestore", "internal/storage"}
 
 // edges face the network.
-var edges = []string{"internal/httpapi", "internal/sendfile", "internal/sendhook"}
+var edges = []string{"internal/callhttp", "internal/httpapi", "internal/openai", "internal/sendfile", "internal/sendhook"}
 
 // testTools help tests and are in no program.
 var testTools = []string{"internal/apptest", "test"}
