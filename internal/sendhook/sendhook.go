@@ -19,11 +19,11 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"syscall"
 	"time"
 
+	"github.com/actionpulse/actionpulse/internal/publicnet"
 	"github.com/actionpulse/actionpulse/internal/webhook"
 )
 
@@ -38,10 +38,6 @@ const (
 	idleTimeout = 30 * time.Second
 	maxIdle     = 32
 )
-
-// errPrivate is shown to those who manage endpoints; it does not say what the
-// name stands for.
-var errPrivate = errors.New("the address is not one of the internet")
 
 // Params configures a [Sender].
 type Params struct {
@@ -71,7 +67,7 @@ func New(p Params) *Sender {
 	}
 	dialer := &net.Dialer{Timeout: p.Timeout}
 	if !p.AllowPrivate {
-		dialer.Control = refusePrivate
+		dialer.Control = publicnet.Control
 	}
 	return &Sender{
 		agent: p.Agent,
@@ -87,15 +83,6 @@ func New(p Params) *Sender {
 			},
 		},
 	}
-}
-
-// refusePrivate is called with the address that is about to be connected to.
-func refusePrivate(_, address string, _ syscall.RawConn) error {
-	to, err := netip.ParseAddrPort(address)
-	if err != nil || !webhook.IsPublic(to.Addr()) {
-		return errPrivate
-	}
-	return nil
 }
 
 // Send implements webhook.Sender.
@@ -131,8 +118,8 @@ func explain(err error) error {
 		}
 		err = wrapped.Err
 	}
-	if errors.Is(err, errPrivate) {
-		return errPrivate
+	if errors.Is(err, publicnet.ErrPrivate) {
+		return publicnet.ErrPrivate
 	}
 	if _, ok := errors.AsType[*net.DNSError](err); ok {
 		return errors.New("the name of the host was not found")

@@ -28,6 +28,7 @@ import (
 
 	"github.com/actionpulse/actionpulse/internal/credit"
 	"github.com/actionpulse/actionpulse/internal/fault"
+	"github.com/actionpulse/actionpulse/internal/publicnet"
 )
 
 // Type names a kind of message. It is part of the API: never renamed.
@@ -168,7 +169,7 @@ func validateURL(text string, allowPrivate bool) error {
 	if u.Fragment != "" {
 		return fault.Field("url", "url must not hold a fragment: it is never sent")
 	}
-	if address, err := netip.ParseAddr(u.Hostname()); err == nil && !allowPrivate && !IsPublic(address) {
+	if address, err := netip.ParseAddr(u.Hostname()); err == nil && !allowPrivate && !publicnet.Is(address) {
 		return fault.Field("url", "url must not be an address of a private network")
 	}
 	return nil

@@ -1,6 +1,28 @@
-package webhook
+// Package publicnet tells addresses of the internet from those of this machine,
+// its network or a cloud's services, and keeps a dialer from the latter. What a
+// name stands for is judged by the address that is connected to, each time: a
+// name may stand for something else a moment later.
+package publicnet
 
-import "net/netip"
+import (
+	"errors"
+	"net/netip"
+	"syscall"
+)
+
+// ErrPrivate is what [Control] refuses with. It may be shown: it does not say
+// what the name stands for.
+var ErrPrivate = errors.New("the address is not one of the internet")
+
+// Control is a [net.Dialer.Control] that refuses addresses that are not of the
+// internet.
+func Control(_, address string, _ syscall.RawConn) error {
+	to, err := netip.ParseAddrPort(address)
+	if err != nil || !Is(to.Addr()) {
+		return ErrPrivate
+	}
+	return nil
+}
 
 // notPublic are the networks that the internet does not route, beyond those
 // that net/netip knows, and those through which another address is reached.
@@ -26,9 +48,9 @@ var notPublic = []netip.Prefix{
 	netip.MustParsePrefix("::/96"), // IPv4 in an old form
 }
 
-// IsPublic reports whether an address is one of the internet: not of this
-// machine, its network or a cloud's services.
-func IsPublic(a netip.Addr) bool {
+// Is reports whether an address is one of the internet: not of this machine,
+// its network or a cloud's services.
+func Is(a netip.Addr) bool {
 	a = a.Unmap().WithZone("")
 	if !a.IsValid() || !a.IsGlobalUnicast() || a.IsPrivate() {
 		return false
