@@ -22,6 +22,21 @@ type AuditEntry struct {
 	Details        string
 }
 
+type ModelProvider struct {
+	ProjectID         string
+	Name              string
+	BaseUrl           string
+	Secret            []byte
+	SecretKeyID       []byte
+	SecretPrefix      string
+	SecretLastFour    string
+	Timeout           int64
+	RequestsPerMinute int64
+	MaxConcurrent     int64
+	CreatedAt         int64
+	UpdatedAt         int64
+}
+
 type Organization struct {
 	ID          string
 	Name        string
