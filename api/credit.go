@@ -40,6 +40,7 @@ type Movement struct {
 	ExpiresAt      *string                    `json:"expires_at,omitempty"  format:"date-time"                                  doc:"When what is left of a topup expires."`
 	Priority       *int                       `json:"priority,omitempty"    doc:"In which order a topup is used."`
 	Hold           *string                    `json:"hold,omitempty"        doc:"The hold that a capture has used."`
+	ExecutionID    *string                    `json:"execution_id,omitempty" format:"uuid" doc:"The execution that a capture has paid for; its trace says what it was used for."`
 	ReversalOf     *string                    `json:"reversal_of,omitempty" format:"uuid"                                       doc:"The movement that a reversal undoes."`
 	CreatedAt      string                     `json:"created_at"            format:"date-time"`
 }

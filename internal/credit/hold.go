@@ -170,11 +170,14 @@ func (s *Service) CaptureHold(ctx context.Context, p CloseParams) (HoldResult, e
 		return HoldResult{}, err
 	}
 	return s.closeHold(ctx, p, func(st *State) (Effect, error) {
+		if err := callers(st.Hold); err != nil {
+			return Effect{}, err
+		}
 		effect, expired, err := capture(st, &p, movementID)
 		if err != nil {
 			return Effect{}, err
 		}
-		more, err := s.expiries(st, p.ProjectID, expired)
+		more, err := expiries(st, p.ProjectID, expired, s.env().newID)
 		effect.Movements = append(effect.Movements, more...)
 		return effect, err
 	})
@@ -204,8 +207,17 @@ func capture(st *State, p *CloseParams, movementID string) (Effect, []Entry, err
 	h.Movement = movementID
 	return Effect{Hold: h, Movements: []Movement{{
 		ID: movementID, ProjectID: p.ProjectID, Customer: st.Customer, CreditType: st.CreditType, Entry: entry,
-		Reason: p.Note.Reason, Metadata: p.Note.Metadata, Of: h.ID,
+		Reason: p.Note.Reason, Metadata: p.Note.Metadata, Of: h.ID, Execution: h.Execution,
 	}}}, expired, nil
+}
+
+// callers refuses to end a hold that is not the caller's.
+func callers(h *StoredHold) error {
+	if h.Execution == "" {
+		return nil
+	}
+	return fault.New(api.CodeConflict, "the hold belongs to an execution, which ends it").
+		With("state", h.State).With("execution_id", h.Execution)
 }
 
 // closed is the refusal to do something to a hold that has ended.
@@ -222,6 +234,9 @@ func closed(err error, h *StoredHold) error {
 // unavailable.
 func (s *Service) ReleaseHold(ctx context.Context, p CloseParams) (HoldResult, error) {
 	return s.closeHold(ctx, p, func(st *State) (Effect, error) {
+		if err := callers(st.Hold); err != nil {
+			return Effect{}, err
+		}
 		if st.Hold.State == HoldReleased {
 			return Effect{Hold: st.Hold, Repeat: true}, nil
 		}
@@ -229,16 +244,16 @@ func (s *Service) ReleaseHold(ctx context.Context, p CloseParams) (HoldResult, e
 		if err != nil {
 			return Effect{}, closed(err, st.Hold)
 		}
-		movements, err := s.expiries(st, p.ProjectID, expired)
+		movements, err := expiries(st, p.ProjectID, expired, s.env().newID)
 		return Effect{Hold: st.Hold, Movements: movements}, err
 	})
 }
 
 // expiries are the movements of what has expired when a hold was let go.
-func (s *Service) expiries(st *State, projectID string, entries []Entry) ([]Movement, error) {
+func expiries(st *State, projectID string, entries []Entry, newID func() (string, error)) ([]Movement, error) {
 	var list []Movement
 	for _, e := range entries {
-		movementID, err := s.env().newID()
+		movementID, err := newID()
 		if err != nil {
 			return nil, err
 		}

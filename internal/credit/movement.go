@@ -29,6 +29,9 @@ type Movement struct {
 	// Of is the movement that a reversal undoes, or the hold (by the caller's
 	// id) that a capture uses; empty for others.
 	Of string
+	// Execution is the id of the execution that a capture pays for, empty for
+	// others.
+	Execution string
 	// Grant is how a topup may be used.
 	Grant Grant
 }

@@ -34,13 +34,19 @@ type Op struct {
 	Decide func(s *State) (Effect, error)
 	// Answer makes what is kept for repeats. It is set for keyed operations.
 	Answer func(o *Outcome) (idempotency.Answer, error)
+	// Along is what somebody else keeps in the op's transaction: it is read,
+	// and locked, before Decide is called, and written with the op's effect;
+	// of a refused op nothing of it is written. It is made by that one's store,
+	// and known to the store of the ledger only; nil if there is nothing.
+	Along any
 
 	// Outcome is filled in by the store. Nobody may read it before the
 	// transaction is committed.
 	Outcome Outcome
 }
 
-// Subject names an account in one of three ways.
+// Subject names an account in one of three ways. The zero Subject is none: the
+// op is about no credits, and its account is empty.
 type Subject struct {
 	// Customer and CreditType name it directly.
 	Customer   string
@@ -80,6 +86,9 @@ type StoredHold struct {
 	Note  Note
 	// Movement is the id of the capture, empty if there was none.
 	Movement string
+	// Execution is the id of the execution that the hold is for, and that alone
+	// may end it; empty if the caller placed it.
+	Execution string
 }
 
 // Effect is what an op does.

@@ -36,9 +36,9 @@ const (
 	queueAgain = time.Second
 )
 
-// errTaken is returned for an op that has waited for another with its key: the
+// ErrTaken is returned for an op that has waited for another with its key: the
 // key is taken now, and what it means can be read.
-var errTaken = errors.New("the key was taken while the op waited")
+var ErrTaken = errors.New("the key was taken while the op waited")
 
 // queue groups ops that arrive together into transactions: while one group is
 // being committed the next gathers, and nobody waits when nothing is under
@@ -96,7 +96,7 @@ func newQueue(p *Params) *queue {
 
 // do runs an op and returns when its group is committed. The error is not the
 // op's, which is in its outcome: unavailable (with applied false or "unknown"),
-// what has failed, or errTaken: the op was not run. A caller that leaves does
+// what has failed, or ErrTaken: the op was not run. A caller that leaves does
 // not stop an op that waits, and must not look at its outcome.
 func (q *queue) do(ctx context.Context, op *Op) error {
 	p := &pending{op: op, done: make(chan error, 1)}
@@ -268,7 +268,7 @@ func (q *queue) advance(p *pending) {
 		delete(q.lines, ref)
 		q.waiting -= len(line)
 		for _, follower := range line {
-			follower.done <- errTaken
+			follower.done <- ErrTaken
 		}
 		return
 	}

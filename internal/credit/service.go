@@ -116,7 +116,7 @@ func (s *Service) Move(ctx context.Context, p MoveParams) (Moved, error) {
 				return Moved{}, err
 			}
 		}
-		if err := s.queue.do(ctx, op); errors.Is(err, errTaken) {
+		if err := s.queue.do(ctx, op); errors.Is(err, ErrTaken) {
 			continue // by a request that came before this one: see what it was
 		} else if err != nil {
 			return Moved{}, fmt.Errorf("move credits: %w", err)

@@ -14,7 +14,7 @@ func (m *Movement) Wire() api.Movement {
 	case Topup:
 		out.ExpiresAt, out.Priority = api.OptionalTime(m.Grant.ExpiresAt), new(m.Grant.Priority)
 	case Capture:
-		out.Hold = api.OptionalText(m.Of)
+		out.Hold, out.ExecutionID = api.OptionalText(m.Of), api.OptionalText(m.Execution)
 	case Reversal:
 		out.ReversalOf = api.OptionalText(m.Of)
 	}

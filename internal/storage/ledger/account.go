@@ -66,7 +66,7 @@ func (w *work) findCustomers(ctx context.Context) error {
 	}
 	for _, m := range w.open() {
 		switch {
-		case m.customerID != 0:
+		case m.customerID != 0, m.aboutNothing():
 		case m.Subject.MovementID != "":
 			m.refuse(fault.New(api.CodeNotFound, "there is no such movement"))
 		default:
@@ -81,7 +81,7 @@ func (w *work) lookForCustomers(ctx context.Context) error {
 	var finds []sqldb.Statement
 	for _, m := range w.open() {
 		switch {
-		case m.customerID != 0:
+		case m.customerID != 0, m.aboutNothing():
 		case m.Subject.MovementID != "":
 			finds = append(finds, sqldb.Statement{
 				Text: placeOfMovementText, Args: []any{m.ProjectID, m.Subject.MovementID},

@@ -73,13 +73,14 @@ func (a *account) scanHold(scan func(...any) error) error {
 	h := &credit.StoredHold{Customer: a.customer, CreditType: a.typeName}
 	var expires, closed sql.NullInt64
 	var created int64
-	var reason, metadata, movement sql.NullString
-	err := scan(&h.Number, &h.ID, &h.Amount, &h.Captured, (*string)(&h.State), &expires, &created, &closed, &h.Print, &reason, &metadata, &movement)
+	var reason, metadata, execution, movement sql.NullString
+	err := scan(&h.Number, &h.ID, &h.Amount, &h.Captured, (*string)(&h.State), &expires, &created, &closed, &h.Print, &reason, &metadata, &execution,
+		&movement)
 	if err != nil {
 		return err
 	}
 	h.ExpiresAt, h.CreatedAt, h.ClosedAt = sqldb.TimeOf(expires), time.UnixMicro(created).UTC(), sqldb.TimeOf(closed)
-	h.Note.Reason, h.Movement = reason.String, movement.String
+	h.Note.Reason, h.Execution, h.Movement = reason.String, execution.String, movement.String
 	if h.Note.Metadata, err = metadataOf(metadata); err != nil {
 		return err
 	}
@@ -168,15 +169,15 @@ func (w *work) expired(a *account, entries []credit.Entry) error {
 
 // scanMovement reads a movement.
 func scanMovement(scan func(...any) error) (m credit.Movement, err error) {
-	var reason, metadata, key, reversalOf, hold sql.NullString
+	var reason, metadata, key, reversalOf, hold, execution sql.NullString
 	var priority, expires sql.NullInt64
 	var created int64
 	err = scan(&m.ID, &m.Number, &m.ProjectID, &m.Customer, &m.CreditType, (*string)(&m.Kind), &m.Amount, &m.Delta, &m.BalanceAfter,
-		&reason, &metadata, &key, &reversalOf, &hold, &priority, &expires, &created)
+		&reason, &metadata, &key, &reversalOf, &hold, &execution, &priority, &expires, &created)
 	if err != nil {
 		return m, err
 	}
-	m.Reason, m.Key, m.Of = reason.String, key.String, reversalOf.String+hold.String
+	m.Reason, m.Key, m.Of, m.Execution = reason.String, key.String, reversalOf.String+hold.String, execution.String
 	m.Grant = credit.Grant{Priority: credit.DefaultPriority, ExpiresAt: sqldb.TimeOf(expires), Movement: m.ID}
 	if priority.Valid {
 		m.Grant.Priority = int(priority.Int64)

@@ -42,7 +42,7 @@ FROM grants WHERE customer_id = $1 AND credit_type_id = $2 AND remaining > 0`
 	updateLotText = `UPDATE grants SET remaining = $2, pinned = $3 WHERE movement_id = $1`
 
 	holdColumns = `h.id, h.hold_id, h.amount, h.captured, h.state, h.expires_at, h.created_at, h.closed_at, h.print, h.reason, h.metadata,
-  (SELECT m.id FROM movements m WHERE m.hold = h.id)`
+  h.execution_id, (SELECT m.id FROM movements m WHERE m.hold = h.id)`
 
 	findHoldText = `SELECT ` + holdColumns + ` FROM holds h WHERE h.customer_id = $1 AND h.hold_id = $2`
 
@@ -55,8 +55,8 @@ WHERE customer_id = $1 AND credit_type_id = $2 AND state = 'open' AND expires_at
 	findPinsText = `SELECT g.movement_id, p.amount FROM hold_pins p JOIN grants g ON g.id = p.grant_id WHERE p.hold = $1`
 
 	createHoldText = `INSERT INTO holds (
-  customer_id, credit_type_id, hold_id, amount, captured, state, expires_at, created_at, closed_at, print, reason, metadata
-) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`
+  customer_id, credit_type_id, hold_id, amount, captured, state, expires_at, created_at, closed_at, print, reason, metadata, execution_id
+) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`
 
 	createPinText = `INSERT INTO hold_pins (hold, grant_id, amount)
 SELECT h.id, g.id, CAST($4 AS bigint) FROM holds h, grants g
@@ -72,7 +72,7 @@ WHERE customer_id = $1 AND hold_id = $2 AND state = 'open'`
   (SELECT id FROM holds WHERE customer_id = $3 AND hold_id = $13), $14, $15, $16)`
 
 	movementColumns = `m.id, m.number, m.project_id, c.external_id, t.name, m.kind, m.amount, m.delta, m.balance_after, m.reason, m.metadata,
-  m.work_key, m.reversal_of, h.hold_id, m.priority, m.expires_at, m.created_at`
+  m.work_key, m.reversal_of, h.hold_id, h.execution_id, m.priority, m.expires_at, m.created_at`
 
 	movementTables = ` FROM movements m JOIN customers c ON c.id = m.customer_id
 JOIN credit_types t ON t.id = m.credit_type_id LEFT JOIN holds h ON h.id = m.hold`

@@ -68,6 +68,8 @@ type member struct {
 	// customer is the external id.
 	customer string
 	account  *account
+	// along is what another store keeps with the op, nil if nothing.
+	along Along
 	// settled says that the op has its outcome.
 	settled bool
 }
@@ -82,7 +84,7 @@ func (p place) compare(o place) int {
 // run does the group, step by step.
 func (w *work) run(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		w.claim, w.findCustomers, w.findTypes, w.lock, w.loadLots, w.loadDue, w.decide, w.write,
+		w.claim, w.findCustomers, w.findTypes, w.lock, w.loadLots, w.loadDue, w.readAlong, w.decide, w.write,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -174,7 +176,7 @@ func (w *work) take(m *member, e credit.Effect) error {
 	if e.Repeat {
 		return nil
 	}
-	if m.account.missing {
+	if m.account.missing && (len(e.Movements) > 0 || e.Hold != nil) {
 		return fmt.Errorf("an op has changed a balance that does not exist: %s of %s", m.typeName, m.customer)
 	}
 	m.account.movementsMade = append(m.account.movementsMade, e.Movements...)

@@ -13,9 +13,12 @@ import (
 	"github.com/actionpulse/actionpulse/internal/storage/sqldb"
 )
 
-// write writes what was decided, in one batch: holds, grants, movements,
-// balances, and last what becomes of the keys.
+// write writes what was decided, in one batch: what is kept along, holds,
+// grants, movements, balances, and last what becomes of the keys.
 func (w *work) write(ctx context.Context) error {
+	if err := w.writeAlong(); err != nil {
+		return err
+	}
 	for _, a := range w.sorted() {
 		if err := w.writeAccount(a); err != nil {
 			return err
@@ -93,7 +96,8 @@ func (w *work) writeHold(a *account, h *credit.StoredHold) error {
 		return err
 	}
 	w.add(createHoldText, a.place.customerID, a.place.typeID, h.ID, int64(h.Amount), int64(h.Captured), string(h.State),
-		sqldb.NullTime(h.ExpiresAt), h.CreatedAt.UnixMicro(), sqldb.NullTime(h.ClosedAt), h.Print, sqldb.NullString(h.Note.Reason), metadata)
+		sqldb.NullTime(h.ExpiresAt), h.CreatedAt.UnixMicro(), sqldb.NullTime(h.ClosedAt), h.Print, sqldb.NullString(h.Note.Reason), metadata,
+		sqldb.NullString(h.Execution))
 	for _, p := range h.Pins {
 		w.add(createPinText, a.place.customerID, h.ID, p.Lot.Movement, int64(p.Amount))
 	}
