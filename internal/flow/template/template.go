@@ -2,44 +2,251 @@
 // ${…} anywhere in a JSON value. It knows nothing of steps, and an expression
 // can reach nothing but its scope: no clock, no randomness, no files, no
 // network, and bounded memory.
+//
+// Invariants:
+//   - the same template in the same scope has the same value, always;
+//   - a value is the same before and after [Encode] and [Decode];
+//   - every expression ends: what it reads and makes is counted, and a count
+//     that is used up is an error;
+//   - a value in a scope is never changed by an expression, nor shared with
+//     what an expression gives back.
 package template
 
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/expr-lang/expr/vm"
+)
+
+// maxEncoded is how long what a template gives may be as JSON.
+const maxEncoded = 1 << 20
+
 // Template is a JSON value whose texts may hold expressions, compiled.
-type Template struct{}
+type Template struct {
+	root node
+	// steps and names are what the expressions refer to.
+	steps, names map[string]bool
+}
+
+// node is a part of a template; in the end, a value.
+type node interface {
+	eval(r *run) (any, error)
+}
+
+type (
+	literal struct{ value any }
+	object  map[string]node
+	list    []node
+	// text is literals and expressions one after the other.
+	text []node
+	// expression is what stands within ${ and }.
+	expression struct {
+		source  string
+		program *vm.Program
+	}
+)
 
 // Compile compiles a value as [Decode] reads it. The error says what is wrong
-// and where in the expression.
-func Compile(value any) (*Template, error) { return &Template{}, nil }
+// and where in the expression. In a text, ${ begins an expression, which } ends,
+// and $${ stands for ${. Names of members hold no expressions.
+func Compile(value any) (*Template, error) {
+	t := &Template{steps: map[string]bool{}, names: map[string]bool{}}
+	root, err := t.compile(value, 0)
+	if err != nil {
+		return nil, err
+	}
+	t.root = root
+	return t, nil
+}
 
 // Eval evaluates the template. A text that is one expression keeps the type of
 // its value; in other texts values are written as text, objects and lists as
-// JSON.
-func (t *Template) Eval(s *Scope) (any, error) { return nil, nil }
+// JSON, and null as nothing.
+func (t *Template) Eval(s *Scope) (any, error) {
+	if one, ok := t.root.(literal); ok {
+		return one.value, nil
+	}
+	value, err := t.root.eval(&run{scope: s, left: maxCost})
+	if err != nil {
+		return nil, err
+	}
+	if err := checkSize(value); err != nil {
+		return nil, err
+	}
+	return value, nil
+}
 
 // Literal returns the value if the template holds no expression.
-func (t *Template) Literal() (any, bool) { return nil, false }
+func (t *Template) Literal() (any, bool) {
+	one, ok := t.root.(literal)
+	return one.value, ok
+}
 
-// Scope is what expressions see: input, context, steps, and names that blocks
-// add, such as item and index.
-type Scope struct{}
+// Steps returns the ids of the steps that the expressions refer to, in order.
+func (t *Template) Steps() []string { return slices.Sorted(maps.Keys(t.steps)) }
 
-// NewScope returns a scope without steps. The values are as [Decode] reads them.
-func NewScope(input, context any) *Scope { return &Scope{} }
+// Names returns the other names that the expressions refer to, in order: input,
+// context, item, index.
+func (t *Template) Names() []string { return slices.Sorted(maps.Keys(t.names)) }
 
-// Inner returns a scope that sees what s sees, and to which steps and names can
-// be added without s seeing them.
-func (s *Scope) Inner() *Scope { return s }
+func (t *Template) compile(value any, depth int) (node, error) {
+	if depth > maxDepth {
+		return nil, errDepth
+	}
+	switch v := value.(type) {
+	case string:
+		return t.compileText(v)
+	case []any:
+		return t.compileList(v, depth)
+	case map[string]any:
+		return t.compileObject(v, depth)
+	default:
+		return literal{value}, nil
+	}
+}
 
-// Name adds a name.
-func (s *Scope) Name(name string, value any) {}
+func (t *Template) compileList(values []any, depth int) (node, error) {
+	nodes, fixed := make(list, len(values)), true
+	for i, one := range values {
+		n, err := t.compile(one, depth+1)
+		if err != nil {
+			return nil, within("["+strconv.Itoa(i)+"]", err)
+		}
+		nodes[i] = n
+		_, isLiteral := n.(literal)
+		fixed = fixed && isLiteral
+	}
+	if !fixed {
+		return nodes, nil
+	}
+	plain := make([]any, len(nodes))
+	for i, n := range nodes {
+		plain[i] = n.(literal).value
+	}
+	return literal{plain}, nil
+}
 
-// SetStep adds the value of a step: steps.<id>. A nil map is null.
-func (s *Scope) SetStep(id string, value map[string]any) {}
+func (t *Template) compileObject(values map[string]any, depth int) (node, error) {
+	nodes, fixed := make(object, len(values)), true
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		n, err := t.compile(values[name], depth+1)
+		if err != nil {
+			return nil, within("."+name, err)
+		}
+		nodes[name] = n
+		_, isLiteral := n.(literal)
+		fixed = fixed && isLiteral
+	}
+	if !fixed {
+		return nodes, nil
+	}
+	plain := make(map[string]any, len(nodes))
+	for name, n := range nodes {
+		plain[name] = n.(literal).value
+	}
+	return literal{plain}, nil
+}
 
-// Decode reads JSON: objects as map[string]any, lists as []any, whole numbers
-// that fit as int64, others as float64.
-func Decode(data []byte) (any, error) { return nil, nil }
+func (t *Template) compileText(source string) (node, error) {
+	if !utf8.ValidString(source) {
+		return nil, errUTF8
+	}
+	parts, err := split(source)
+	if err != nil {
+		return nil, err
+	}
+	nodes := make(text, len(parts))
+	for i, p := range parts {
+		if !p.isExpression {
+			nodes[i] = literal{p.text}
+			continue
+		}
+		if nodes[i], err = t.compileExpression(p.text); err != nil {
+			return nil, fmt.Errorf("${%s}: %w", shorten(p.text), err)
+		}
+	}
+	switch len(nodes) {
+	case 0:
+		return literal{""}, nil
+	case 1:
+		return nodes[0], nil
+	default:
+		return nodes, nil
+	}
+}
 
-// Encode writes what Decode has read, or what an expression has made of it, as
-// JSON. What JSON cannot hold is an error.
-func Encode(value any) ([]byte, error) { return nil, nil }
+func (l literal) eval(*run) (any, error) { return l.value, nil }
+
+func (l list) eval(r *run) (any, error) {
+	values := make([]any, len(l))
+	for i, n := range l {
+		v, err := n.eval(r)
+		if err != nil {
+			return nil, within("["+strconv.Itoa(i)+"]", err)
+		}
+		values[i] = v
+	}
+	return values, nil
+}
+
+func (o object) eval(r *run) (any, error) {
+	values := make(map[string]any, len(o))
+	for _, name := range slices.Sorted(maps.Keys(o)) {
+		v, err := o[name].eval(r)
+		if err != nil {
+			return nil, within("."+name, err)
+		}
+		values[name] = v
+	}
+	return values, nil
+}
+
+func (t text) eval(r *run) (any, error) {
+	var out strings.Builder
+	for _, n := range t {
+		v, err := n.eval(r)
+		if err != nil {
+			return nil, err
+		}
+		written, err := asText(v)
+		if err != nil {
+			return nil, err
+		}
+		out.WriteString(written)
+		if out.Len() > maxEncoded {
+			return nil, errSize
+		}
+	}
+	return out.String(), nil
+}
+
+// placed is an error and where in the value it is.
+type placed struct {
+	path string
+	err  error
+}
+
+func (e *placed) Error() string { return strings.TrimPrefix(e.path, ".") + ": " + e.err.Error() }
+func (e *placed) Unwrap() error { return e.err }
+
+// within puts a piece in front of the path of an error.
+func within(piece string, err error) error {
+	if inner, ok := err.(*placed); ok { //nolint:errorlint // only the outermost is extended
+		return &placed{piece + inner.path, inner.err}
+	}
+	return &placed{piece, err}
+}
+
+// shorten keeps a source readable in a message.
+func shorten(source string) string {
+	const most = 60
+	if runes := []rune(source); len(runes) > most {
+		return string(runes[:most]) + "…"
+	}
+	return source
+}
