@@ -22,6 +22,23 @@ type AuditEntry struct {
 	Details        string
 }
 
+type Flow struct {
+	ID            int64
+	ProjectID     string
+	Slug          string
+	LatestVersion int64
+	PinnedVersion sql.NullInt64
+	ArchivedAt    sql.NullInt64
+	CreatedAt     int64
+}
+
+type FlowVersion struct {
+	FlowID     int64
+	Version    int64
+	Definition string
+	CreatedAt  int64
+}
+
 type ModelProvider struct {
 	ProjectID         string
 	Name              string
