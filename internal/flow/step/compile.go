@@ -1,6 +1,7 @@
 package step
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -17,6 +18,13 @@ type Compiler struct {
 	Step *Step
 	// Blocks compiles the steps of an inner block.
 	Blocks func(path string, steps any) (*Block, error)
+	// Names are what the type adds to the scope of its inner blocks, beside the
+	// steps; it sets them before it calls Blocks or Inside.
+	Names []string
+	// Refer is told of every template, so that what it refers to can be
+	// checked. inside is nil, or the block whose steps the template sees as
+	// well, and with them Names. Refer may be nil.
+	Refer func(path string, t *template.Template, inside *Block)
 }
 
 // Template compiles a member: any JSON whose texts may hold expressions. An
@@ -26,11 +34,43 @@ func (c *Compiler) Template(name string) (*template.Template, error) {
 	if !ok {
 		return nil, nil //nolint:nilnil // an absent member is no error
 	}
+	return c.Inside(c.Path+"."+name, value, nil)
+}
+
+// Inside compiles a value that sees what the step itself sees, and if block is
+// not nil also what the steps of that block have given, and Names.
+func (c *Compiler) Inside(path string, value any, block *Block) (*template.Template, error) {
 	t, err := template.Compile(value)
+	if at, ok := errors.AsType[*template.Error](err); ok {
+		return nil, Refuse(path+at.Path, "%v", at.Err)
+	}
 	if err != nil {
-		return nil, Refuse(c.Path+"."+name, "%v", err)
+		return nil, Refuse(path, "%v", err)
+	}
+	if c.Refer != nil {
+		c.Refer(path, t, block)
 	}
 	return t, nil
+}
+
+// Join returns what is wrong with several parts, nil if nothing is. An error
+// that is no [*Issues] is returned as it is.
+func Join(errs ...error) error {
+	all := &Issues{}
+	for _, err := range errs {
+		if err == nil {
+			continue
+		}
+		issues, ok := err.(*Issues) //nolint:errorlint // it is never wrapped
+		if !ok {
+			return err
+		}
+		all.List = append(all.List, issues.List...)
+	}
+	if len(all.List) == 0 {
+		return nil
+	}
+	return all
 }
 
 // Issue is one thing that is wrong with a definition.

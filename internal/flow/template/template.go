@@ -52,7 +52,7 @@ type (
 )
 
 // Compile compiles a value as [Decode] reads it. The error says what is wrong
-// and where in the expression. In a text, ${ begins an expression, which } ends,
+// and where in the expression; it is an [*Error] if the value is not a text. In a text, ${ begins an expression, which } ends,
 // and $${ stands for ${. Names of members hold no expressions.
 func Compile(value any) (*Template, error) {
 	t := &Template{steps: map[string]bool{}, names: map[string]bool{}}
@@ -68,9 +68,6 @@ func Compile(value any) (*Template, error) {
 // its value; in other texts values are written as text, objects and lists as
 // JSON, and null as nothing.
 func (t *Template) Eval(s *Scope) (any, error) {
-	if one, ok := t.root.(literal); ok {
-		return one.value, nil
-	}
 	value, err := t.root.eval(&run{scope: s, left: maxCost})
 	if err != nil {
 		return nil, err
@@ -180,7 +177,27 @@ func (t *Template) compileText(source string) (node, error) {
 	}
 }
 
-func (l literal) eval(*run) (any, error) { return l.value, nil }
+// eval copies the value: who is given it may change it.
+func (l literal) eval(*run) (any, error) { return clone(l.value), nil }
+
+func clone(value any) any {
+	switch v := value.(type) {
+	case []any:
+		out := make([]any, len(v))
+		for i, one := range v {
+			out[i] = clone(one)
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for name, one := range v {
+			out[name] = clone(one)
+		}
+		return out
+	default:
+		return value
+	}
+}
 
 func (l list) eval(r *run) (any, error) {
 	values := make([]any, len(l))
@@ -225,21 +242,24 @@ func (t text) eval(r *run) (any, error) {
 	return out.String(), nil
 }
 
-// placed is an error and where in the value it is.
-type placed struct {
-	path string
-	err  error
+// Error is an error and where in the value it is.
+type Error struct {
+	// Path is like ".a[1]".
+	Path string
+	Err  error
 }
 
-func (e *placed) Error() string { return strings.TrimPrefix(e.path, ".") + ": " + e.err.Error() }
-func (e *placed) Unwrap() error { return e.err }
+func (e *Error) Error() string { return strings.TrimPrefix(e.Path, ".") + ": " + e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
 
 // within puts a piece in front of the path of an error.
 func within(piece string, err error) error {
-	if inner, ok := err.(*placed); ok { //nolint:errorlint // only the outermost is extended
-		return &placed{piece + inner.path, inner.err}
+	if inner, ok := err.(*Error); ok { //nolint:errorlint // only the outermost is extended
+		return &Error{piece + inner.Path, inner.Err}
 	}
-	return &placed{piece, err}
+	return &Error{piece, err}
 }
 
 // shorten keeps a source readable in a message.
