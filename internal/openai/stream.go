@@ -31,7 +31,6 @@ type stream struct {
 	message           map[string]any
 	text              strings.Builder
 	usage             *usage
-	size              int
 	emit              func(string)
 }
 
@@ -70,9 +69,6 @@ func (s *stream) failed(err error) *model.Error {
 
 // add takes one event.
 func (s *stream) add(data string) error {
-	if s.size += len(data); s.size > maxStream {
-		return errTooLarge
-	}
 	if e := readEnvelope([]byte(data)); e.there {
 		return spoken(e, model.Usage{})
 	}
@@ -112,6 +108,9 @@ func (s *stream) addDelta(raw json.RawMessage) error {
 	if text, ok := delta["content"].(string); ok && text != "" {
 		s.text.WriteString(text)
 		s.emit(text)
+	}
+	if s.text.Len() > maxAnswer {
+		return errTooLarge
 	}
 	return nil
 }
