@@ -53,10 +53,11 @@ func (w *work) readAlong(ctx context.Context) error {
 	return nil
 }
 
-// writeAlong writes what others keep along with ops that were not refused.
+// writeAlong writes what others keep along with ops that were not refused, and
+// not done before.
 func (w *work) writeAlong() error {
 	for _, m := range w.members {
-		if m.along == nil || m.Outcome.Err != nil {
+		if m.along == nil || m.Outcome.Err != nil || !m.Outcome.Created {
 			continue
 		}
 		writes, err := m.along.Write(&m.Outcome)

@@ -74,7 +74,8 @@ CREATE TABLE executions (
 CREATE UNIQUE INDEX executions_key ON executions (project_id, work_key);
 CREATE INDEX executions_queue ON executions (number) WHERE status = 'queued';
 CREATE INDEX executions_running ON executions (owner, number) WHERE status = 'running';
-CREATE INDEX executions_project ON executions (project_id, number);
+CREATE INDEX executions_project ON executions (project_id, id);
+CREATE INDEX executions_finished ON executions (project_id, finished_at) WHERE finished_at IS NOT NULL;
 
 -- The journal: what a run has done, so that another one goes on from there.
 CREATE TABLE execution_steps (

@@ -1,0 +1,171 @@
+package execution
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/actionpulse/actionpulse/api"
+	"github.com/actionpulse/actionpulse/internal/credit"
+	"github.com/actionpulse/actionpulse/internal/fault"
+	"github.com/actionpulse/actionpulse/internal/flow"
+)
+
+// pending is what a run has to write: the latest of each row.
+type pending struct {
+	steps map[Place]*Step
+	calls map[string]*Call
+}
+
+// note changes what is known of a step, or of a call, and has it written with
+// what is written next.
+func (r *run) note(s *Step, c *Call) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s != nil {
+		r.journal[s.Place] = s
+		if r.pending.steps == nil {
+			r.pending.steps = map[Place]*Step{}
+		}
+		r.pending.steps[s.Place] = s
+		r.engine.hub.tell(r.x.ID, Event{Type: "step", Step: new(*s)})
+	}
+	if c == nil {
+		return
+	}
+	if r.calls[c.ID] == nil {
+		r.begun = append(r.begun, c.ID)
+	}
+	r.calls[c.ID] = c
+	if r.pending.calls == nil {
+		r.pending.calls = map[string]*Call{}
+	}
+	r.pending.calls[c.ID] = c
+}
+
+// known returns what the journal says of a step, nil if nothing.
+func (r *run) known(at Place) *Step {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.journal[at]
+}
+
+// take takes what is to be written, in one order.
+func (r *run) take() Progress {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p := Progress{Number: r.x.Number, ProjectID: r.x.ProjectID}
+	for _, s := range r.pending.steps {
+		p.Steps = append(p.Steps, *s)
+	}
+	for _, id := range slices.Sorted(maps.Keys(r.pending.calls)) {
+		p.Calls = append(p.Calls, *r.pending.calls[id])
+	}
+	r.pending = pending{}
+	return p
+}
+
+// flush writes the journal. errLost if the lease has passed on.
+func (r *run) flush() error {
+	p := r.take()
+	if len(p.Steps) == 0 && len(p.Calls) == 0 {
+		return nil
+	}
+	return r.write(func() *credit.Op { return progressOp(&r.engine.params, &p, r.x.Lease) })
+}
+
+// Delays between attempts to write.
+const (
+	writeDelay    = 50 * time.Millisecond
+	writeMaxDelay = 5 * time.Second
+)
+
+// write runs an op until it is done, or until it is certain that it must not
+// be: what a run has done must not be lost because the store is away for a
+// while. errLost if the lease has passed on.
+func (r *run) write(op func() *credit.Op) error {
+	for delay := writeDelay; ; delay = min(2*delay, writeMaxDelay) {
+		err := r.engine.params.Ledger.Do(context.Background(), op())
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, errLost):
+			r.cancel(errLost)
+			return errLost
+		}
+		r.engine.params.Log.Warn("the journal of an execution was not written; it is tried again", "execution", r.x.ID, "error", err)
+		if !r.mayWait(delay) {
+			return fmt.Errorf("write the journal of an execution: %w", errStopping)
+		}
+	}
+}
+
+// mayWait waits, and says whether the run may still write then. It may when
+// only its time is over or it was cancelled.
+func (r *run) mayWait(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	done := r.ctx.Done()
+	for {
+		select {
+		case <-timer.C:
+			return true
+		case <-done:
+			if reason := context.Cause(r.ctx); errors.Is(reason, errStopping) || errors.Is(reason, errLost) {
+				return false
+			}
+			done = nil
+		}
+	}
+}
+
+// lost refuses an op of a run whose lease has passed on.
+func lost() error { return fault.Wrap(api.CodeConflict, errLost, "the execution is another's") }
+
+// holds says whether a lease is in force.
+func (s *Seen) holds(lease Lease) bool {
+	return s.Found && s.Status == Running && s.Lease == lease
+}
+
+// progressOp writes rows of the journal.
+func progressOp(params *Params, p *Progress, lease Lease) *credit.Op {
+	return &credit.Op{
+		ProjectID: p.ProjectID, Along: params.Store.AlongProgress(p),
+		Decide: func(*credit.State) (credit.Effect, error) {
+			if !p.Seen.holds(lease) {
+				return credit.Effect{}, lost()
+			}
+			return credit.Effect{}, nil
+		},
+	}
+}
+
+// endOp ends an execution that runs and settles its hold.
+func endOp(params *Params, end *End, used credit.Amount, lease Lease, program *flow.Program) *credit.Op {
+	x := &end.Execution
+	op := &credit.Op{ProjectID: x.ProjectID, Along: params.Store.AlongEnd(end)}
+	priced := program.Hold() > 0
+	if priced {
+		op.Subject = credit.Subject{Customer: x.Customer, HoldID: x.ID}
+	}
+	op.Decide = func(st *credit.State) (credit.Effect, error) {
+		// A COMMIT that was not confirmed has landed: an epoch has one end.
+		if end.Seen.Found && end.Seen.Status.Ended() && end.Seen.Lease.Epoch == lease.Epoch {
+			return credit.Effect{Repeat: true}, nil
+		}
+		if !end.Seen.holds(lease) {
+			return credit.Effect{}, lost()
+		}
+		if !priced {
+			x.Unbilled = used
+			return credit.Effect{}, nil
+		}
+		settled, err := credit.SettleExecution(st, credit.SettleParams{ProjectID: x.ProjectID, Used: used, NewID: params.newID})
+		x.Charged, x.Unbilled = settled.Charged, settled.Unbilled
+		return settled.Effect, err
+	}
+	return op
+}

@@ -1,0 +1,413 @@
+package execution
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/actionpulse/actionpulse/api"
+	"github.com/actionpulse/actionpulse/internal/crash"
+	"github.com/actionpulse/actionpulse/internal/flow/step"
+	"github.com/actionpulse/actionpulse/internal/flow/template"
+)
+
+// RunBlock implements step.Runner for the steps of a flow and, by [block], for
+// those within them.
+func (r *run) RunBlock(ctx context.Context, b *step.Block, scope *template.Scope, iteration string) error {
+	for _, s := range b.Steps {
+		if err := r.runStep(ctx, s, scope, iteration); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// block runs the steps within a step: it knows in which iterations that is.
+type block struct {
+	run   *run
+	outer string
+}
+
+// RunBlock implements step.Runner.
+func (b block) RunBlock(ctx context.Context, inner *step.Block, scope *template.Scope, iteration string) error {
+	switch {
+	case iteration == "":
+		iteration = b.outer
+	case b.outer != "":
+		iteration = b.outer + "." + iteration
+	}
+	return b.run.RunBlock(ctx, inner, scope, iteration)
+}
+
+// runStep runs a step, or takes what the journal says came of it.
+func (r *run) runStep(ctx context.Context, s *step.Step, scope *template.Scope, iteration string) error {
+	at := Place{Step: s.ID, Iteration: iteration}
+	before := r.known(at)
+	if before != nil && (before.State == StepFinished || before.State == StepSkipped) {
+		return setStep(scope, before)
+	}
+	if err := r.mayBegin(ctx); err != nil {
+		return err
+	}
+	if before == nil && s.If != nil {
+		runs, err := holds(s.If, scope)
+		if err != nil {
+			return r.failed(s, at, step.Failed(err, s.ID+".if: "+err.Error()))
+		}
+		if !runs {
+			now := r.engine.params.now()
+			skipped := &Step{Place: at, Type: s.Type, State: StepSkipped, Attempt: 1, StartedAt: now, FinishedAt: now}
+			r.note(skipped, nil)
+			return setStep(scope, skipped)
+		}
+	}
+	one := &stepRun{run: r, step: s, at: at, scope: scope, before: before}
+	row, err := one.do(ctx)
+	if err != nil {
+		return err
+	}
+	return setStep(scope, row)
+}
+
+// mayBegin says why no step may begin.
+func (r *run) mayBegin(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if r.engine.isStopping() {
+		return errStopping
+	}
+	return nil
+}
+
+// holds evaluates a condition.
+func holds(t *template.Template, scope *template.Scope) (bool, error) {
+	value, err := t.Eval(scope)
+	if err != nil {
+		return false, err
+	}
+	truth, ok := value.(bool)
+	if !ok {
+		return false, errors.New("a condition must be true or false")
+	}
+	return truth, nil
+}
+
+// setStep shows later steps what came of one.
+func setStep(scope *template.Scope, row *Step) error {
+	if row.State == StepSkipped {
+		scope.SetStep(row.Step, nil)
+		return nil
+	}
+	value, err := template.Decode(row.Output)
+	if err != nil {
+		return fmt.Errorf("read the output of step %s: %w", row.Step, err)
+	}
+	members, ok := value.(map[string]any)
+	if !ok {
+		return fmt.Errorf("the output of step %s is no object", row.Step)
+	}
+	scope.SetStep(row.Step, members)
+	return nil
+}
+
+// failed notes that a step has failed for good.
+func (r *run) failed(s *step.Step, at Place, reason *step.Error) error {
+	now := r.engine.params.now()
+	row := Step{Place: at, Type: s.Type, Attempt: 1, StartedAt: now}
+	if before := r.known(at); before != nil {
+		row = *before
+	}
+	row.State, row.FinishedAt, row.Failure = StepFailed, now, &Failure{Code: reason.Code, Message: reason.Message}
+	r.note(&row, nil)
+	return reason
+}
+
+// stepRun is one step being run in one iteration.
+type stepRun struct {
+	run   *run
+	step  *step.Step
+	at    Place
+	scope *template.Scope
+	// before is what the journal says of it: that it was begun, or nil.
+	before *Step
+	call   *Call
+	// started is when it was begun first.
+	started time.Time
+}
+
+// do runs the step, if need be several times.
+func (o *stepRun) do(ctx context.Context) (*Step, error) {
+	attempt, err := o.first()
+	if err != nil {
+		return nil, err
+	}
+	if o.calls() {
+		// A call that is under way is not cut because a neighbour has failed:
+		// it would be paid for all the same.
+		ctx = o.run.ctx
+	}
+	for first := attempt; ; attempt++ {
+		if err := o.begin(attempt); err != nil {
+			return nil, err
+		}
+		result, err := o.attempt(ctx, attempt)
+		if err == nil {
+			return o.finished(attempt, &result)
+		}
+		if isReason(err) { // of a step within
+			return nil, err
+		}
+		o.answered(err)
+		if ctx.Err() != nil { // its time is over, or it is to end for another reason
+			return nil, o.cut(ctx, err)
+		}
+		wait, again := o.again(err, attempt-first)
+		if !again {
+			return nil, o.run.failed(o.step, o.at, final(o.step, err))
+		}
+		if err := o.run.pause(ctx, wait); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (o *stepRun) calls() bool { return o.step.Program.Effect() == step.Calls }
+
+// first returns the number of the first attempt, and says when a step must not
+// be run again whose call was interrupted.
+func (o *stepRun) first() (int, error) {
+	if o.before == nil {
+		o.started = o.run.engine.params.now()
+		return 1, nil
+	}
+	o.started = o.before.StartedAt
+	if !o.calls() {
+		return o.before.Attempt, nil
+	}
+	if last := o.run.lastCall(o.at); last != nil && last.Status == CallFailed {
+		return o.before.Attempt + 1, nil // it was answered; only the repeat was left out
+	}
+	if o.step.OnInterrupt != step.Retry {
+		return 0, o.run.failed(o.step, o.at, unknown(o.step.ID))
+	}
+	return o.before.Attempt + 1, nil
+}
+
+// begin journals that the step begins, before it can have an effect.
+func (o *stepRun) begin(attempt int) error {
+	effect := o.step.Program.Effect()
+	if effect == step.Pure || effect == step.Timed && o.before != nil {
+		return nil
+	}
+	row := &Step{Place: o.at, Type: o.step.Type, State: StepStarted, Attempt: attempt, StartedAt: o.started}
+	if effect == step.Calls {
+		callID, err := o.run.engine.params.newID()
+		if err != nil {
+			return err
+		}
+		o.call = &Call{
+			Place: o.at, ID: callID, ExecutionID: o.run.x.ID, Attempt: attempt, Kind: o.step.Type, Status: CallRunning,
+			DerivedKey: o.key(), StartedAt: o.run.engine.params.now(),
+		}
+	}
+	o.run.note(row, o.call)
+	if err := o.run.flush(); err != nil {
+		return err
+	}
+	crash.Point("step.begun")
+	return nil
+}
+
+// key is the derived Idempotency-Key: the same on every attempt.
+func (o *stepRun) key() string {
+	key := o.run.x.ID + ":" + o.at.Step
+	if o.at.Iteration != "" {
+		key += ":" + o.at.Iteration
+	}
+	return key
+}
+
+// attempt runs the step once. A panic fails it, and not the server.
+func (o *stepRun) attempt(ctx context.Context, attempt int) (result step.Result, err error) {
+	if o.step.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, o.step.Timeout, errStepTimeout)
+		defer cancel()
+	}
+	defer func() {
+		if err != nil && !o.calls() && errors.Is(context.Cause(ctx), errStepTimeout) {
+			err = step.Failed(err, fmt.Sprintf("it did not end within %v", o.step.Timeout))
+		}
+	}()
+	defer func() {
+		if value := recover(); value != nil {
+			o.run.engine.params.Log.Error("a step has panicked", "execution", o.run.x.ID, "step", o.at.Step, "panic", value,
+				"stack", string(debug.Stack()))
+			err = &step.Error{Code: api.CodeStepFailed, Message: "the server failed in step " + o.at.Step, Outcome: step.Unknown}
+		}
+	}()
+	return o.step.Program.Run(ctx, &step.Run{
+		ProjectID: o.run.x.ProjectID, Scope: o.scope, Key: o.key(), Attempt: attempt, Started: o.started,
+		Now: o.run.engine.params.Clock, Blocks: block{run: o.run, outer: o.at.Iteration},
+		Emit: func(delta string) {
+			o.run.engine.hub.tell(o.run.x.ID, Event{Type: "delta", Place: o.at, Delta: delta})
+		},
+	})
+}
+
+// finished journals the result of the step.
+func (o *stepRun) finished(attempt int, result *step.Result) (*Step, error) {
+	output, err := encodeValue(result.Value)
+	if err != nil {
+		return nil, o.run.failed(o.step, o.at, step.Failed(err, o.step.ID+": "+err.Error()))
+	}
+	now := o.run.engine.params.now()
+	row := &Step{
+		Place: o.at, Type: o.step.Type, State: StepFinished, Attempt: attempt, Output: output,
+		Price: o.run.program.StepPrice(o.step.ID), StartedAt: o.started, FinishedAt: now,
+	}
+	if result.Call != nil {
+		if err := o.describe(result.Call, CallSucceeded); err != nil {
+			return nil, err
+		}
+	}
+	o.run.note(row, o.call)
+	if !o.calls() {
+		return row, nil
+	}
+	crash.Point("step.answered")
+	if err := o.run.flush(); err != nil {
+		return nil, err
+	}
+	crash.Point("step.finished")
+	return row, nil
+}
+
+func encodeValue(value map[string]any) (json.RawMessage, error) {
+	if value == nil {
+		value = map[string]any{}
+	}
+	return template.Encode(value)
+}
+
+// answered journals what became of a call that has not succeeded.
+func (o *stepRun) answered(err error) {
+	if o.call == nil {
+		return
+	}
+	status, described := CallUnknown, &step.Call{}
+	if failure, ok := errors.AsType[*step.Error](err); ok {
+		if failure.Outcome != step.Unknown {
+			status = CallFailed
+		}
+		if failure.Call != nil {
+			described = failure.Call
+		}
+		o.call.Message = failure.Message
+	}
+	if err := o.describe(described, status); err != nil {
+		o.run.engine.params.Log.Error("a call is not described", "execution", o.run.x.ID, "error", err)
+	}
+	o.run.note(nil, o.call)
+}
+
+// describe completes the row of a call, or makes one for a call that needed
+// none before it was made, because it has not left the server.
+func (o *stepRun) describe(c *step.Call, status CallStatus) error {
+	now := o.run.engine.params.now()
+	row := Call{Place: o.at, ExecutionID: o.run.x.ID, Attempt: 1, DerivedKey: o.key(), StartedAt: o.started, Kind: c.Kind}
+	if o.call != nil {
+		row = *o.call
+	} else {
+		callID, err := o.run.engine.params.newID()
+		if err != nil {
+			return err
+		}
+		row.ID = callID
+	}
+	row.Status, row.FinishedAt = status, now
+	row.Provider, row.Model, row.HTTPStatus = c.Provider, c.Model, c.Status
+	row.Usage, row.ProviderRequestID = c.Usage, c.ProviderRequestID
+	if c.Kind == "model" {
+		row.Price = o.run.program.CallPrice(c.Model, c.Usage)
+	}
+	if o.run.program.Trace.Record {
+		row.Request, row.Response = o.redact(c.Request), o.redact(c.Response)
+	}
+	o.call = &row
+	return nil
+}
+
+// Delays before a call is repeated, unless the callee says how long.
+const (
+	retryDelay    = 500 * time.Millisecond
+	retryMaxDelay = 30 * time.Second
+)
+
+// again says whether a call that has failed may be repeated, and after how
+// long: one that has certainly not succeeded as often as the step allows, one of
+// which that is not known only if the step says so.
+func (o *stepRun) again(err error, repeats int) (time.Duration, bool) {
+	failure, ok := errors.AsType[*step.Error](err)
+	if !ok || !o.calls() || repeats >= o.step.Retries {
+		return 0, false
+	}
+	switch failure.Outcome {
+	case step.Unknown:
+		if o.step.OnInterrupt != step.Retry {
+			return 0, false
+		}
+	default:
+		if !failure.Retryable {
+			return 0, false
+		}
+	}
+	if failure.After > 0 {
+		return failure.After, true
+	}
+	return min(retryDelay<<min(repeats, 10), retryMaxDelay), true
+}
+
+// final is why a step fails for good.
+func final(s *step.Step, err error) *step.Error {
+	failure, ok := errors.AsType[*step.Error](err)
+	switch {
+	case !ok:
+		return &step.Error{Code: api.CodeStepFailed, Message: "the server failed in step " + s.ID, Err: err}
+	case failure.Outcome == step.Unknown && s.Program.Effect() == step.Calls:
+		return unknown(s.ID)
+	default:
+		return &step.Error{Code: failure.Code, Message: s.ID + ": " + failure.Message, Err: err}
+	}
+}
+
+func unknown(id string) *step.Error {
+	return &step.Error{
+		Code: api.CodeOutcomeUnknown, Message: "the call of step " + id + " was interrupted, and nobody knows what it has done",
+		Outcome: step.Unknown,
+	}
+}
+
+// cut is why a step has ended when its context has. A call that was answered
+// all the same has failed by its own fault; the execution ends by the context's.
+func (o *stepRun) cut(ctx context.Context, err error) error {
+	reason := context.Cause(ctx)
+	if errors.Is(reason, errStopping) || errors.Is(reason, errLost) {
+		return reason // the journal says that it was begun; whoever goes on decides
+	}
+	failure := final(o.step, err)
+	if errors.Is(reason, errTimeout) {
+		failure = &step.Error{Code: api.CodeExecutionTimeout, Message: "the time of the execution was over", Err: err}
+	}
+	if errors.Is(reason, errCancelled) {
+		failure = &step.Error{Code: api.CodeConflict, Message: "the execution was cancelled", Err: err}
+	}
+	if o.calls() {
+		_ = o.run.failed(o.step, o.at, failure)
+	}
+	return reason
+}
