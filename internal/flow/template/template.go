@@ -72,7 +72,7 @@ func (t *Template) Eval(s *Scope) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkSize(value); err != nil {
+	if err := CheckSize(value); err != nil {
 		return nil, err
 	}
 	return value, nil

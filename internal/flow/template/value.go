@@ -195,8 +195,9 @@ func appendObject(out []byte, values map[string]any, depth int) ([]byte, error) 
 	return append(out, '}'), nil
 }
 
-// checkSize refuses a value that is too long or cannot be stored.
-func checkSize(value any) error {
+// CheckSize refuses a value that is longer than 1 MiB as JSON, or that JSON cannot
+// hold.
+func CheckSize(value any) error {
 	switch v := value.(type) {
 	case nil, bool, int64:
 		return nil
