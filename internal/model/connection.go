@@ -36,3 +36,6 @@ type Connection struct {
 	// none.
 	RequestsPerMinute, MaxConcurrent int64
 }
+
+// NamePattern is what the name of a provider matches.
+const NamePattern = `^[a-z0-9_-]{1,64}$`

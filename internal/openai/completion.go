@@ -60,7 +60,8 @@ type whole struct {
 	Usage *usage `json:"usage"`
 }
 
-// readWhole reads an answer that does not stream. Its text is emitted at once.
+// readWhole reads an answer that does not stream. If it was asked to, its text
+// is emitted at once.
 func readWhole(body io.Reader, emit func(string)) (*model.Completion, error) {
 	content, all, err := callhttp.Read(body, maxAnswer)
 	if err != nil {

@@ -65,6 +65,9 @@ type provider struct {
 
 // Complete implements model.Provider.
 func (p *provider) Complete(ctx context.Context, r *model.Request, emit func(text string)) (*model.Completion, error) {
+	if !r.Stream {
+		emit = func(string) {}
+	}
 	body, err := encodeRequest(r)
 	if err != nil {
 		return nil, &model.Error{Outcome: model.NotSent, Message: "the request cannot be written as JSON", Err: err}

@@ -73,7 +73,7 @@ func TestComplete(t *testing.T) {
 		Text: "Hello", Message: json.RawMessage(`{"role":"assistant","content":"Hello","refusal":null,"x":[1.50]}`), FinishReason: "stop",
 		Model: "gpt-x-2026", RequestID: "req_1", Usage: model.Usage{Input: 117231, Output: 7, Cached: 115584, Reasoning: 3},
 	}
-	if diff := cmp.Diff(want, got); diff != "" || !cmp.Equal(emitted, []string{"Hello"}) {
+	if diff := cmp.Diff(want, got); diff != "" || emitted != nil {
 		t.Errorf("%v, %s", emitted, diff)
 	}
 	r := s.Requests()[0]
@@ -110,6 +110,23 @@ func TestCompleteReadsWhatServersMake(t *testing.T) {
 	}
 }
 
+// TestServersThatDoNotStream: who asks for a stream gets the text at once.
+func TestServersThatDoNotStream(t *testing.T) {
+	t.Parallel()
+	s := openaitest.New(t, openaitest.Reply{Body: plain})
+	got, failure, emitted := complete(t, open(s, model.Connection{}), ask(true))
+	if failure != nil || got.Text != "Hello" || !cmp.Equal(emitted, []string{"Hello"}) {
+		t.Errorf("%+v, %q, %v", got, emitted, failure)
+	}
+	var body map[string]any
+	if err := json.Unmarshal(s.Requests()[0].Body, &body); err != nil {
+		t.Fatal(err)
+	}
+	if body["stream"] != true || !cmp.Equal(body["stream_options"], any(map[string]any{"include_usage": true})) {
+		t.Errorf("%v", body)
+	}
+}
+
 // TestOutcomes: what is known after each end of a call.
 func TestOutcomes(t *testing.T) {
 	t.Parallel()
@@ -124,6 +141,7 @@ func TestOutcomes(t *testing.T) {
 		{"rights", openaitest.Reply{Status: 403, Body: `{"error":"text"}`}, model.Error{Status: 403, Message: "the provider has answered 403: text"}},
 		{"no such model", openaitest.Reply{Status: 404, Body: said}, model.Error{Status: 404, Message: "the provider has answered 404: no …"}},
 		{"validation", openaitest.Reply{Status: 422, Body: `{"detail":"x"}`}, model.Error{Status: 422, Message: "the answer was 422, and not in the form of a provider"}},
+		{"in lines", openaitest.Reply{Status: 400, Body: `{"error":{"message":"a\nb\u0000c"}}`}, model.Error{Status: 400, Message: "the provider has answered 400: a b c"}},
 		{"redirect", openaitest.Reply{Status: 308, Header: map[string]string{"Location": "/x"}}, model.Error{Status: 308, Message: "the answer was 308, a redirect: none is followed, base_url must name where it leads"}},
 		{"timeout of the body", openaitest.Reply{Status: 408}, model.Error{Status: 408, Retryable: true, Message: "the answer was 408, and not in the form of a provider"}},
 		{"lock", openaitest.Reply{Status: 409, Body: said}, model.Error{Status: 409, Retryable: true, Message: "the provider has answered 409: no …"}},

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/actionpulse/actionpulse/internal/callhttp"
 	"github.com/actionpulse/actionpulse/internal/model"
@@ -130,9 +131,16 @@ func describe(status int, e envelope) string {
 	}
 }
 
+// shorten makes one line of a text, and not a long one.
 func shorten(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text, "�"))
 	if runes := []rune(text); len(runes) > maxMessage {
 		return string(runes[:maxMessage]) + "…"
 	}
-	return strings.ToValidUTF8(text, "�")
+	return text
 }

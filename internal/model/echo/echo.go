@@ -87,7 +87,7 @@ func (p *Provider) Complete(ctx context.Context, r *model.Request, emit func(tex
 	return q.completion(r)
 }
 
-// speak emits the words of the answer, if it streams one by one.
+// speak emits the words of the answer, if it streams.
 func (p *Provider) speak(ctx context.Context, r *model.Request, answer string, emit func(string)) error {
 	for word := range strings.SplitAfterSeq(answer, " ") {
 		if r.Model == Slow {
@@ -100,9 +100,6 @@ func (p *Provider) speak(ctx context.Context, r *model.Request, answer string, e
 		if r.Stream && word != "" {
 			emit(word)
 		}
-	}
-	if !r.Stream && answer != "" {
-		emit(answer)
 	}
 	return nil
 }

@@ -45,12 +45,12 @@ func TestEcho(t *testing.T) {
 		usage                   model.Usage
 		emitted                 []string
 	}{
-		{"plain", hi, `{}`, false, "one two three", model.Usage{Input: 7, Output: 4}, []string{"one two three"}},
+		{"plain", hi, `{}`, false, "one two three", model.Usage{Input: 7, Output: 4}, nil},
 		{"stream", hi, `{}`, true, "one two three", model.Usage{Input: 7, Output: 4}, []string{"one ", "two ", "three"}},
-		{"options of others", hi, `{"temperature":0.2,"echo":null}`, false, "one two three", model.Usage{Input: 7, Output: 4}, []string{"one two three"}},
-		{"cached", hi, `{"echo":{"cached_tokens":5,"reasoning_tokens":1}}`, false, "one two three", model.Usage{Input: 7, Output: 4, Cached: 5, Reasoning: 1}, []string{"one two three"}},
-		{"more cached than there is", hi, `{"echo":{"cached_tokens":500,"reasoning_tokens":500}}`, false, "one two three", model.Usage{Input: 7, Output: 4, Cached: 7, Reasoning: 4}, []string{"one two three"}},
-		{"parts", parts, `{}`, false, "ab", model.Usage{Input: 1, Output: 1}, []string{"ab"}},
+		{"options of others", hi, `{"temperature":0.2,"echo":null}`, false, "one two three", model.Usage{Input: 7, Output: 4}, nil},
+		{"cached", hi, `{"echo":{"cached_tokens":5,"reasoning_tokens":1}}`, false, "one two three", model.Usage{Input: 7, Output: 4, Cached: 5, Reasoning: 1}, nil},
+		{"more cached than there is", hi, `{"echo":{"cached_tokens":500,"reasoning_tokens":500}}`, false, "one two three", model.Usage{Input: 7, Output: 4, Cached: 7, Reasoning: 4}, nil},
+		{"parts", parts, `{}`, false, "ab", model.Usage{Input: 1, Output: 1}, nil},
 		{"nothing", `[{"role":"user","content":""}]`, `{}`, true, "", model.Usage{}, nil},
 	} {
 		got, failure, emitted := complete(t.Context(), &model.Request{
