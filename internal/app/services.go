@@ -17,6 +17,7 @@ import (
 	"github.com/actionpulse/actionpulse/internal/config"
 	"github.com/actionpulse/actionpulse/internal/credential"
 	"github.com/actionpulse/actionpulse/internal/credit"
+	"github.com/actionpulse/actionpulse/internal/flow"
 	"github.com/actionpulse/actionpulse/internal/httpapi"
 	"github.com/actionpulse/actionpulse/internal/query"
 	"github.com/actionpulse/actionpulse/internal/quota"
@@ -54,6 +55,7 @@ type services struct {
 	customers *credit.Customers
 	books     *credit.Books
 	webhooks  webhooks
+	flows     *flow.Service
 }
 
 // servicesParams is what the services need.
@@ -92,6 +94,7 @@ func newServices(p servicesParams) *services {
 	})
 	s.webhooks = newWebhooks(p)
 	s.openCredits(p)
+	s.flows = newFlows(p, FlowTypes())
 	s.work = work.NewService(work.Params{Keys: p.DB.Keys(), Kinds: map[string]work.Status{
 		string(credit.Topup): s.books.Status, string(credit.Charge): s.books.Status, string(credit.Adjust): s.books.Status,
 	}})
@@ -207,6 +210,8 @@ func (s *server) handler() (http.Handler, error) {
 		Credits:       s.services.credits,
 		Customers:     s.services.customers,
 		Books:         s.services.books,
+		Flows:         s.services.flows,
+		FlowSchema:    s.services.flows.Schema(),
 		Limiter: quota.New(quota.Params{
 			Key:     quota.Limit{Rate: c.Rate.RequestsPerSecond, Burst: c.Rate.Burst},
 			Browser: quota.Limit{Rate: c.Rate.BrowserRequestsPerSecond, Burst: c.Rate.BrowserBurst},

@@ -59,8 +59,11 @@ type PublishParams struct {
 	Format Format
 }
 
-// slugs are the names that flows may have.
 var slugs = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
+
+// IsSlug reports whether a flow may have this name. Stores are asked for no
+// other.
+func IsSlug(text string) bool { return slugs.MatchString(text) }
 
 // Publish makes a definition the next version of a flow, which it makes if it
 // is not there, and says whether it has: a definition that is equal to the
@@ -68,7 +71,7 @@ var slugs = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
 // all that is wrong in details.issues; conflict if the flow is archived;
 // unavailable.
 func (s *Service) Publish(ctx context.Context, p PublishParams) (Flow, bool, error) {
-	if !slugs.MatchString(p.Slug) {
+	if !IsSlug(p.Slug) {
 		return Flow{}, false, fault.New(api.CodeInvalidRequest,
 			"slug must be 1 to 64 small letters, digits, - and _, beginning with a letter or digit").With("field", "slug")
 	}
@@ -120,6 +123,9 @@ func CompileSource(types []step.Type, source []byte, format Format) ([]byte, *Pr
 // Get returns a flow, and of its versions the one that is asked for; 0 is the
 // latest. Fault: flow_not_found.
 func (s *Service) Get(ctx context.Context, projectID, slug string, version int64) (Flow, error) {
+	if !IsSlug(slug) {
+		return Flow{}, noFlow()
+	}
 	f, found, err := s.params.Store.Find(ctx, projectID, slug, version)
 	if err != nil {
 		return Flow{}, fmt.Errorf("find a flow: %w", err)
@@ -196,6 +202,9 @@ func (s *Service) Unarchive(ctx context.Context, projectID, slug string) (Flow, 
 
 // change makes a change to a flow and returns the flow as it is then.
 func (s *Service) change(ctx context.Context, projectID, slug string, apply func() (found bool, err error)) (Flow, error) {
+	if !IsSlug(slug) {
+		return Flow{}, noFlow()
+	}
 	if err := s.writable(); err != nil {
 		return Flow{}, err
 	}

@@ -93,6 +93,9 @@ type Store interface {
 // asked for, and for 0 the pinned one, else the latest. Fault: flow_not_found,
 // with the detail archived if that is why.
 func (s *Service) Find(ctx context.Context, projectID, slug string, version int64) (*Version, error) {
+	if !IsSlug(slug) {
+		return nil, noFlow()
+	}
 	f, found, err := s.params.Store.Look(ctx, projectID, slug)
 	if err != nil {
 		return nil, fmt.Errorf("find a flow: %w", err)

@@ -31,7 +31,7 @@ var docsOperation = operation{
 
 // documents are what is served about the API itself. They are made once.
 type documents struct {
-	openAPI, page, invite document
+	openAPI, page, invite, flowSchema document
 }
 
 // document is a text that does not change while the process lives.
@@ -40,7 +40,7 @@ type document struct {
 	body      []byte
 }
 
-func newDocuments() (documents, error) {
+func newDocuments(flowSchema []byte) (documents, error) {
 	api := newOpenAPI()
 	text, err := openAPIJSON(api)
 	if err != nil {
@@ -55,9 +55,10 @@ func newDocuments() (documents, error) {
 		return documents{}, fmt.Errorf("render the page of invitations: %w", err)
 	}
 	return documents{
-		invite:  newDocument("text/html; charset=utf-8", invite),
-		openAPI: newDocument("application/json", text),
-		page:    newDocument("text/html; charset=utf-8", page),
+		invite:     newDocument("text/html; charset=utf-8", invite),
+		openAPI:    newDocument("application/json", text),
+		page:       newDocument("text/html; charset=utf-8", page),
+		flowSchema: newDocument("application/json", flowSchema),
 	}, nil
 }
 

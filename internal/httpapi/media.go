@@ -3,6 +3,7 @@ package httpapi
 import (
 	"mime"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/actionpulse/actionpulse/api"
@@ -17,6 +18,8 @@ type body struct {
 	// plain says that text/plain is taken for JSON: a beacon sends it, since
 	// it needs no preflight.
 	plain bool
+	// yaml says that YAML is read as well as JSON.
+	yaml bool
 	// key is how a keyed route treats its Idempotency-Key; nil on others.
 	key *idempotency.Policy
 	// invalid is the code of a body that is JSON and is refused by its schema;
@@ -39,6 +42,21 @@ func (b body) refusedAs(code api.Code) body {
 	return b
 }
 
+// orYAML is a body that may be YAML, as its Content-Type says.
+func (b body) orYAML() body {
+	b.yaml = true
+	return b
+}
+
+// yamlKinds are the content types of YAML.
+var yamlKinds = []string{"application/yaml", "text/yaml"}
+
+// isYAML reports whether a body that [checkMedia] has let through is YAML.
+func isYAML(h http.Header) bool {
+	kind, _, err := mime.ParseMediaType(h.Get("Content-Type"))
+	return err == nil && slices.Contains(yamlKinds, kind)
+}
+
 // encoding is how a body is coded in transit.
 type encoding string
 
@@ -48,7 +66,25 @@ const (
 	zstandard encoding = "zstd"
 )
 
-// checkMedia refuses content types that are not JSON in UTF-8.
+// takes reports whether a route reads bodies of a kind.
+func (b body) takes(kind string) bool {
+	return kind == "application/json" || (b.plain && kind == "text/plain") || (b.yaml && slices.Contains(yamlKinds, kind))
+}
+
+// kinds are those that a route reads, in words.
+func (b body) kinds() string {
+	switch {
+	case b.plain:
+		return "application/json, text/plain or absent"
+	case b.yaml:
+		return "application/json, application/yaml, text/yaml or absent"
+	default:
+		return "application/json or absent"
+	}
+}
+
+// checkMedia refuses content types that are not JSON in UTF-8, or what else the
+// route reads.
 func checkMedia(h http.Header, b body) error {
 	values := h["Content-Type"]
 	if len(values) == 0 || (len(values) == 1 && (values[0] == "" || values[0] == "application/json")) {
@@ -61,11 +97,8 @@ func checkMedia(h http.Header, b body) error {
 	if err != nil {
 		return unsupported("the Content-Type is malformed")
 	}
-	if kind != "application/json" && (!b.plain || kind != "text/plain") {
-		if b.plain {
-			return unsupported("the Content-Type must be application/json, text/plain or absent")
-		}
-		return unsupported("the Content-Type must be application/json or absent")
+	if !b.takes(kind) {
+		return unsupported("the Content-Type must be " + b.kinds())
 	}
 	if charset, ok := params["charset"]; ok && !strings.EqualFold(charset, "utf-8") && !strings.EqualFold(charset, "utf8") {
 		return unsupported("the charset must be utf-8")

@@ -70,6 +70,11 @@ func describeBody(r huma.Registry, rt route) *huma.RequestBody {
 	if rt.body.plain {
 		body.Content["text/plain"] = media
 	}
+	if rt.body.yaml {
+		for _, kind := range yamlKinds {
+			body.Content[kind] = media
+		}
+	}
 	body.Description = "At most " + sizeText(rt.body.limit) + ", inflated."
 	return body
 }

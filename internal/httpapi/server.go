@@ -14,6 +14,7 @@ package httpapi
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -100,7 +101,11 @@ type Params struct {
 	Credits       Credits
 	Customers     Customers
 	Books         Books
+	Flows         Flows
+	Executions    Executions
 	Limiter       Limiter
+	// FlowSchema is the JSON Schema of flows.
+	FlowSchema json.RawMessage
 	// Ready returns nil, or why the process should get no requests now.
 	Ready func() error
 
@@ -138,7 +143,7 @@ func newService(p Params, table []route) (*service, error) {
 	if err != nil {
 		return nil, err
 	}
-	documents, err := newDocuments()
+	documents, err := newDocuments(p.FlowSchema)
 	if err != nil {
 		return nil, err
 	}

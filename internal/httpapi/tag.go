@@ -14,6 +14,8 @@ const (
 	tagAlerts        tag = "Alerts"
 	tagKeyedWork     tag = "Keyed work"
 	tagCredits       tag = "Customers and credits"
+	tagFlows         tag = "Flows"
+	tagExecutions    tag = "Executions"
 	tagWebhooks      tag = "Webhooks"
 	tagAudit         tag = "Audit log"
 	tagServer        tag = "Server"
@@ -33,6 +35,8 @@ var tags = []struct {
 	{tagAlerts, "Release markers, made by hand or by a CI/CD pipeline."},
 	{tagKeyedWork, "What an Idempotency-Key names."},
 	{tagCredits, "Customers, balances and the ledger of movements. Amounts are decimals, and nothing is ever rounded."},
+	{tagFlows, "Definitions of paid work, published as numbered versions that never change."},
+	{tagExecutions, "Runs of flows: once for each Idempotency-Key, their state, what they have done and what it costs."},
 	{tagWebhooks, "Where events are sent to, signed as in Standard Webhooks, and what came of it."},
 	{tagAudit, "Who changed what."},
 	{tagServer, "Health, metrics and this document."},

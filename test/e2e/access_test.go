@@ -78,6 +78,7 @@ var open = []operation{
 	{"GET", "/readyz"},
 	{"GET", "/metrics"},
 	{"GET", "/api/openapi.json"},
+	{"GET", "/api/flow.schema.json"},
 	{"GET", "/api/docs"},
 	{"GET", "/invite"},
 	{"POST", "/api/v1/auth/login"},

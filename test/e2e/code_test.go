@@ -133,6 +133,10 @@ func TestEveryCodeHasACause(t *testing.T) {
 		api.CodeInsufficientCredits: func(t *testing.T) refusal {
 			return refusedMove(t, of("charge", "ada", "k2", "2"), of("topup", "ada", "k1", "1"))
 		},
+		api.CodeFlowNotFound: func(t *testing.T) refusal {
+			r := apptest.New(t).MustServe()
+			return send(t, "GET", r.URL+"/v1/flows/none", r.Setup.ProjectKey, nil)
+		},
 		api.CodeIdempotencyConflict: func(t *testing.T) refusal {
 			return refusedMove(t, of("charge", "ada", "k1", "1"), of("topup", "ada", "k1", "1"))
 		},
