@@ -27,6 +27,8 @@ const (
 	maxDefinition = 256 << 10
 	// maxLevels is how deep it may nest; blocks of steps are limited besides.
 	maxLevels = 64
+	// longPath is where the path of what is no JSON is cut.
+	longPath = 200
 )
 
 // Canonical returns a definition as the JSON text that is kept and compared:
@@ -101,11 +103,14 @@ func jsonIssue(err error) error {
 func pointerPath(pointer jsontext.Pointer) string {
 	path := ""
 	for token := range pointer.Tokens() {
+		if len(path) > longPath {
+			return path + "…"
+		}
 		if at, err := strconv.Atoi(token); err == nil && at >= 0 {
 			path += "[" + token + "]"
 			continue
 		}
-		path = member(path, token)
+		path = member(path, shorten(token))
 	}
 	return path
 }

@@ -24,6 +24,9 @@ func newInputSchema(doc any) (*inputSchema, *step.Issues) {
 	if err == nil {
 		return &inputSchema{schema}, nil
 	}
+	if invalid, ok := errors.AsType[*jsonschema.SchemaValidationError](err); ok {
+		err = invalid.Err
+	}
 	if failed, ok := errors.AsType[*jsonschema.ValidationError](err); ok {
 		w := &issueWriter{value: doc}
 		w.collect(failed)

@@ -81,7 +81,7 @@ func appendMapping(out []byte, path string, n *yaml.Node, level int) ([]byte, er
 		if err != nil {
 			return nil, err
 		}
-		at := member(path, name)
+		at := member(path, shorten(name))
 		if seen[name] {
 			return nil, step.Refuse(at, "the member is repeated (line %d)", key.Line)
 		}
