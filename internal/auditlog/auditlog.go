@@ -50,18 +50,22 @@ const (
 	WebhookUpdated       Action = "webhook.updated"
 	WebhookDeleted       Action = "webhook.deleted"
 	WebhookSecretRotated Action = "webhook.secret_rotated"
+	ModelProviderCreated Action = "model_provider.created"
+	ModelProviderUpdated Action = "model_provider.updated"
+	ModelProviderDeleted Action = "model_provider.deleted"
 )
 
 // The kinds of objects that entries are about.
 const (
-	ObjectKey          = "key"
-	ObjectMember       = "member"
-	ObjectInvitation   = "invitation"
-	ObjectProject      = "project"
-	ObjectOrganization = "organization"
-	ObjectSession      = "session"
-	ObjectUser         = "user"
-	ObjectWebhook      = "webhook"
+	ObjectKey           = "key"
+	ObjectMember        = "member"
+	ObjectInvitation    = "invitation"
+	ObjectProject       = "project"
+	ObjectOrganization  = "organization"
+	ObjectSession       = "session"
+	ObjectUser          = "user"
+	ObjectWebhook       = "webhook"
+	ObjectModelProvider = "model_provider" // by its name
 )
 
 // Actor is who makes a change. The zero Actor is the operator at the machine.

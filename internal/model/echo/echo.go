@@ -31,7 +31,7 @@ import (
 )
 
 // Name is the name of the provider, in every project.
-const Name = "echo"
+const Name = model.Local
 
 // The models.
 const (
