@@ -19,9 +19,10 @@ const EnvPrefix = "ACTIONPULSE"
 
 // Folder says which data a command works on.
 type Folder struct {
-	File     string      `name:"config" placeholder:"FILE" help:"JSON file with settings. Default: config.json in the data folder, if there is one."`
-	Data     string      `name:"data" default:"data" placeholder:"DIR" help:"The data folder. Default: data."`
-	Database DatabaseURL `name:"database" placeholder:"URL" help:"postgres://… for accounts and credentials. Default: SQLite in the data folder."`
+	File      string      `name:"config" placeholder:"FILE" help:"JSON file with settings. Default: config.json in the data folder, if there is one."`
+	Data      string      `name:"data" default:"data" placeholder:"DIR" help:"The data folder. Default: data."`
+	Database  DatabaseURL `name:"database" placeholder:"URL" help:"postgres://… for accounts and credentials. Default: SQLite in the data folder."`
+	SecretKey SecretKey   `name:"secret_key" placeholder:"BASE64" help:"The 32 bytes that secrets of model providers are encrypted by, in base64; for several servers with one database. Default: the file secret.key in the data folder."`
 
 	// loaded is the settings file that was read, empty if none.
 	loaded string
@@ -38,6 +39,7 @@ type Config struct {
 	Intake       Intake       `embed:"" prefix:"intake."`
 	Credits      Credits      `embed:"" prefix:"credits."`
 	Webhooks     Webhooks     `embed:"" prefix:"webhooks."`
+	Flows        Flows        `embed:"" prefix:"flows."`
 	Rate         Rate         `embed:"" prefix:"rate."`
 	Query        Query        `embed:"" prefix:"query."`
 	Storage      Storage      `embed:"" prefix:"storage."`
@@ -61,6 +63,11 @@ type Credits struct {
 // Webhooks is where webhooks may be sent to.
 type Webhooks struct {
 	AllowPrivate bool `name:"allow_private" default:"false" help:"Send webhooks to addresses of private networks and of this machine, too."`
+}
+
+// Flows is what flows may call.
+type Flows struct {
+	AllowPrivate bool `name:"allow_private" default:"false" help:"Let flows call addresses of private networks and of this machine, too, such as a server of models."`
 }
 
 // Rate holds the rate budgets. A rate of 0 is unlimited.

@@ -50,7 +50,7 @@ func TestDefaultsAreValid(t *testing.T) {
 		c.Rate.RequestsPerSecond != 5000 || c.Rate.Burst != 10000 || c.Materializer.MaxDelay != 500*time.Millisecond {
 		t.Errorf("defaults: %+v", c)
 	}
-	if len(report) != 24 {
+	if len(report) != 26 {
 		t.Errorf("%d settings reported: %v", len(report), report)
 	}
 }
@@ -195,6 +195,49 @@ func TestSize(t *testing.T) {
 		var s Size
 		if err := s.UnmarshalText([]byte(text)); err == nil {
 			t.Errorf("%q is %d, want an error", text, s)
+		}
+	}
+}
+
+// TestTrueAndFalseInAFile: as JSON has them.
+func TestTrueAndFalseInAFile(t *testing.T) {
+	dir := t.TempDir()
+	writeFile(t, filepath.Join(dir, FileName), `{"flows": {"allow_private": true}, "webhooks": {"allow_private": false}}`)
+	c, report, err := parse(t, "--data", dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !c.Flows.AllowPrivate || c.Webhooks.AllowPrivate || report["flows.allow_private"].Source != SourceFile {
+		t.Errorf("%+v %+v %+v", c.Flows, c.Webhooks, report["flows.allow_private"])
+	}
+}
+
+// TestSecretKey: it is 32 bytes, and is shown nowhere.
+func TestSecretKey(t *testing.T) {
+	const key = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+	t.Setenv("ACTIONPULSE_SECRET_KEY", key)
+	c, report, err := parse(t, "--data", t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := c.SecretKey.Bytes(); err != nil || len(got) != 32 || got[31] != 31 {
+		t.Errorf("%x, %v", got, err)
+	}
+	encoded, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var logged strings.Builder
+	slog.New(slog.NewTextHandler(&logged, nil)).Info("m", "key", c.SecretKey)
+	for _, text := range []string{string(encoded), logged.String(), fmt.Sprintf("%v %+v %#v %s", c.SecretKey, *c, *c, report["secret_key"])} {
+		if strings.Contains(text, key) || !strings.Contains(text, "xxxxx") {
+			t.Error(text)
+		}
+	}
+	for _, wrong := range []string{"x", key[:40], key + "AAAA"} {
+		_, _, err := parse(t, "--data", t.TempDir(), "--secret_key", wrong)
+		if err == nil || !strings.Contains(err.Error(), "secret_key: must be 32 bytes in base64") || (len(wrong) > 1 && strings.Contains(err.Error(), wrong)) {
+			t.Errorf("%q: %v", wrong, err)
 		}
 	}
 }

@@ -144,6 +144,8 @@ func flagText(value any) (string, error) {
 	switch v := value.(type) {
 	case string:
 		return v, nil
+	case bool:
+		return strconv.FormatBool(v), nil
 	case float64:
 		return strconv.FormatFloat(v, 'f', -1, 64), nil
 	case []any:
@@ -157,6 +159,6 @@ func flagText(value any) (string, error) {
 		}
 		return strings.Join(parts, ","), nil
 	default:
-		return "", errors.New("must be a string, a number or a list of strings")
+		return "", errors.New("must be a string, a number, true, false or a list of strings")
 	}
 }

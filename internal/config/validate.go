@@ -51,6 +51,9 @@ func (f *Folder) Validate() error {
 			errs = append(errs, errors.New("database: must be empty or begin with postgres://"))
 		}
 	}
+	if _, err := f.SecretKey.Bytes(); err != nil {
+		errs = append(errs, fmt.Errorf("secret_key: %w", err))
+	}
 	return errors.Join(errs...)
 }
 

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding/base64"
 	"fmt"
 	"log/slog"
 	"math"
@@ -43,6 +44,42 @@ func (u DatabaseURL) LogValue() slog.Value { return slog.StringValue(u.String())
 
 // MarshalText keeps the password out of JSON.
 func (u DatabaseURL) MarshalText() ([]byte, error) { return []byte(u.String()), nil }
+
+// SecretKey is a key in base64. It prints, logs and marshals as nothing of it;
+// string(k) is the whole.
+type SecretKey string
+
+// secretKeySize is how many bytes the key has.
+const secretKeySize = 32
+
+// Bytes returns the key, nil if there is none.
+func (k SecretKey) Bytes() ([]byte, error) {
+	if k == "" {
+		return nil, nil
+	}
+	key, err := base64.StdEncoding.DecodeString(strings.TrimSpace(string(k)))
+	if err != nil || len(key) != secretKeySize {
+		return nil, fmt.Errorf("must be %d bytes in base64, as `openssl rand -base64 %d` prints them", secretKeySize, secretKeySize)
+	}
+	return key, nil
+}
+
+// String keeps the key out of what is printed.
+func (k SecretKey) String() string {
+	if k == "" {
+		return ""
+	}
+	return redacted
+}
+
+// GoString keeps it out of %#v.
+func (k SecretKey) GoString() string { return strconv.Quote(k.String()) }
+
+// LogValue keeps it out of logs.
+func (k SecretKey) LogValue() slog.Value { return slog.StringValue(k.String()) }
+
+// MarshalText keeps it out of JSON.
+func (k SecretKey) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
 // Size is a number of bytes.
 type Size int64
