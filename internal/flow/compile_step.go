@@ -100,7 +100,7 @@ func (c *compilation) step(path string, members map[string]any, seen *view) *ste
 		return s
 	}
 	s.Program = program
-	c.calls(path, members, s)
+	c.calls(members, s)
 	return s
 }
 
@@ -127,14 +127,9 @@ func (c *compilation) common(path string, members map[string]any, s *step.Step, 
 	c.references = append(c.references, reference{path + ".if", t, seen, nil})
 }
 
-// calls reads the members that only steps may have that call.
-func (c *compilation) calls(path string, members map[string]any, s *step.Step) {
-	if s.Program.Effect() != step.Calls {
-		for _, name := range callsOnly {
-			if _, ok := members[name]; ok {
-				c.refuse(member(path, name), "only steps that call something may have this member")
-			}
-		}
+// calls reads the members that steps do not have whose type never calls.
+func (c *compilation) calls(members map[string]any, s *step.Step) {
+	if _, quiet := c.types[s.Type].(step.Quiet); quiet {
 		return
 	}
 	s.Retries = defaultRetries

@@ -180,7 +180,8 @@ func TestTheSchemaDescribesWhatIsAccepted(t *testing.T) {
 	defs := value.(map[string]any)["$defs"].(map[string]any)
 	for _, one := range types {
 		own := defs["step_"+one.Name()].(map[string]any)
-		if own["additionalProperties"] != false || own["properties"].(map[string]any)["on_interrupt"] == nil {
+		_, quiet := one.(step.Quiet)
+		if own["additionalProperties"] != false || (own["properties"].(map[string]any)["on_interrupt"] == nil) != quiet {
 			t.Errorf("%s: %v", one.Name(), own)
 		}
 	}

@@ -15,9 +15,9 @@ type Amount = credit.Amount
 
 const (
 	defaultCreditType = "main"
-	// creditTypePattern is a text without control characters, and without
+	// unitPattern is of the name of a credit type: a text without control characters, and without
 	// blanks at its ends.
-	creditTypePattern = `^[^\s\x00-\x1f\x7f]([^\x00-\x1f\x7f]{0,62}[^\s\x00-\x1f\x7f])?$`
+	unitPattern = `^[^\s\x00-\x1f\x7f]([^\x00-\x1f\x7f]{0,62}[^\s\x00-\x1f\x7f])?$`
 	// anyModel prices the models that have no price of their own.
 	anyModel = "*"
 	// perTokens is how many tokens a price is for.

@@ -40,7 +40,7 @@ var common = map[string]any{
 	},
 }
 
-// callsOnly are the common members that only steps that call may have.
+// callsOnly are the common members that steps of quiet types do not have.
 var callsOnly = []string{"on_interrupt", "retries"}
 
 func durationSchema(description string) map[string]any {
@@ -109,7 +109,7 @@ func traceSchema() map[string]any {
 func priceSchema() map[string]any {
 	amount := map[string]any{"$ref": "#/$defs/amount"}
 	return object(map[string]any{
-		"credit_type": map[string]any{"type": "string", "pattern": creditTypePattern},
+		"credit_type": map[string]any{"type": "string", "pattern": unitPattern},
 		"per_run":     amount,
 		"per_step": map[string]any{
 			"type": []any{"string", "number", "object"}, "additionalProperties": amount,
@@ -132,6 +132,11 @@ func stepSchema(t step.Type) map[string]any {
 	}
 	whole := maps.Clone(own)
 	properties := maps.Clone(common)
+	if _, quiet := t.(step.Quiet); quiet {
+		for _, name := range callsOnly {
+			delete(properties, name)
+		}
+	}
 	members, _ := own["properties"].(map[string]any)
 	maps.Copy(properties, members)
 	required, _ := own["required"].([]any)

@@ -73,6 +73,14 @@ func Join(errs ...error) error {
 	return all
 }
 
+// Quiet is implemented by types whose steps never call anything: such steps
+// have neither retries nor on_interrupt.
+type Quiet interface {
+	Type
+	// Quiet does nothing.
+	Quiet()
+}
+
 // Issue is one thing that is wrong with a definition.
 type Issue struct {
 	// Path is where: "steps[0].model", or "" for the whole.
@@ -81,7 +89,7 @@ type Issue struct {
 }
 
 // Issues are what is wrong with a definition.
-type Issues struct{ List []Issue }
+type Issues struct{ List []Issue } //nolint:errname // it is a list of them
 
 func (e *Issues) Error() string {
 	texts := make([]string, len(e.List))

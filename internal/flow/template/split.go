@@ -83,9 +83,10 @@ func skip(source string) int {
 		return lengthTo(source, 1, "`")
 	}
 	for i := 1; i < len(source); i++ {
-		if source[i] == '\\' {
+		switch source[i] {
+		case '\\':
 			i++
-		} else if source[i] == source[0] {
+		case source[0]:
 			return i + 1
 		}
 	}

@@ -167,9 +167,9 @@ func TestExpressionsEnd(t *testing.T) {
 		nested += "let " + name(i+1) + " = [" + name(i) + ", " + name(i) + "]; "
 	}
 	for _, source := range []string{
-		`count(input.list, count(input.list, count(input.list, true) > 0) > 0)`,
-		`all(input.list, all(input.list, all(input.list, # >= 0)))`,
-		`map(1..900000, map(1..900000, 1))`,
+		`count(input.list, all(input.list, count(input.list, true) > 0))`,
+		`all(input.list, count(input.list, all(input.list, # >= 0)) > 0)`,
+		`map(1..900000, count(1..900000, true))`,
 		`1..9000000000000000000`,
 		`-9000000000000000000..9000000000000000000`,
 		`repeat('abc', 1000000000)`,

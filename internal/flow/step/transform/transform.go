@@ -12,7 +12,10 @@ import (
 // Type implements [step.Type].
 type Type struct{}
 
-var _ step.Type = Type{}
+var _ step.Quiet = Type{}
+
+// Quiet implements [step.Quiet].
+func (Type) Quiet() {}
 
 // Name implements [step.Type].
 func (Type) Name() string { return "transform" }
