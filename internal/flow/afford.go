@@ -4,6 +4,8 @@ import (
 	"math"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/actionpulse/actionpulse/internal/flow/template"
 )
 
 const (
@@ -18,7 +20,7 @@ const (
 
 // affordable returns an [*InputError] if checking an input takes too much.
 func affordable(s *jsonschema.Schema, input any) error {
-	e := &estimate{known: map[pair]int{}}
+	e := &estimate{known: map[pair]int{}, values: map[*jsonschema.Schema]int{}}
 	root := e.place(input)
 	if e.cost(s, root) > maxChecks {
 		return &InputError{Message: "takes too much work to be checked against the schema of the flow"}
@@ -29,7 +31,8 @@ func affordable(s *jsonschema.Schema, input any) error {
 // estimate counts what it takes to check, without doing it: each pair of a
 // schema and a value is looked at once.
 type estimate struct {
-	known map[pair]int
+	known  map[pair]int
+	values map[*jsonschema.Schema]int
 }
 
 // place is a value that is identified, since two may be equal.
@@ -93,15 +96,51 @@ func (e *estimate) cost(s *jsonschema.Schema, p *place) int {
 func (e *estimate) own(s *jsonschema.Schema, p *place) int {
 	total := 1
 	if s.Enum != nil {
-		total += len(s.Enum.Values) / 10
+		total += e.valuesOf(s, p) / 10
 	}
 	if s.Pattern != nil {
-		total += len(s.Pattern.String()) * p.text / textPerCheck
+		total += sizeOf(s.Pattern) * p.text / textPerCheck
 	}
 	if s.UniqueItems {
 		total += len(p.elements)
 	}
 	return total
+}
+
+// valuesOf returns how many values may be compared for an enum.
+func (e *estimate) valuesOf(s *jsonschema.Schema, p *place) int {
+	if p.members == nil && p.elements == nil {
+		return len(s.Enum.Values)
+	}
+	count, ok := e.values[s]
+	if !ok {
+		count = countValues(s.Enum.Values)
+		e.values[s] = count
+	}
+	return count
+}
+
+func countValues(value any) int {
+	count := 1
+	switch v := value.(type) {
+	case []any:
+		for _, one := range v {
+			count += countValues(one)
+		}
+	case map[string]any:
+		for _, one := range v {
+			count += countValues(one)
+		}
+	}
+	return count
+}
+
+// sizeOf returns how large a pattern is.
+func sizeOf(r jsonschema.Regexp) int {
+	if pattern, ok := r.(*template.Pattern); ok {
+		return pattern.Size
+	}
+	return math.MaxInt16
 }
 
 // inPlace is what the keywords take that look at the same value again.
@@ -134,7 +173,7 @@ func (e *estimate) ofMembers(s *jsonschema.Schema, p *place) int {
 		total += e.all(inner, s.Properties[name], additional, s.UnevaluatedProperties)
 		total += e.all(&place{text: len(name)}, s.PropertyNames)
 		for pattern, one := range s.PatternProperties {
-			total += len(pattern.String()) * (1 + len(name)) / textPerCheck
+			total += sizeOf(pattern) * (1 + len(name)) / textPerCheck
 			if pattern.MatchString(name) {
 				total += e.cost(one, inner)
 			}

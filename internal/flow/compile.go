@@ -17,6 +17,9 @@ import (
 // maxNesting is how deep blocks of steps may nest within those of the flow.
 const maxNesting = 4
 
+// maxExpressions is how many ${…} there may be in a definition.
+const maxExpressions = 2000
+
 // definition is a definition as it is written, after the schema was checked.
 type definition struct {
 	Input jsontext.Value `json:"input"`
@@ -88,6 +91,7 @@ func compile(types []step.Type, d *definition, members map[string]any) (*Program
 	c.program.Steps, inner = c.block("steps", list, nil)
 	c.output(members["output"], inner)
 	c.checkReferences()
+	c.countExpressions()
 	c.price(d.Price)
 	c.holdAmount(c.program.Steps)
 	if len(c.issues) > 0 {
@@ -150,6 +154,18 @@ func templateIssue(path string, err error) step.Issue {
 		return step.Issue{Path: path + at.Path, Message: at.Err.Error()}
 	}
 	return step.Issue{Path: path, Message: err.Error()}
+}
+
+// countExpressions refuses more than anybody needs: each takes memory for as long
+// as the program is kept.
+func (c *compilation) countExpressions() {
+	count := 0
+	for _, r := range c.references {
+		count += r.template.Count()
+	}
+	if count > maxExpressions {
+		c.refuse("", "a flow has at most %d expressions, and this one has %d", maxExpressions, count)
+	}
 }
 
 // own returns the members of a step that are its type's.

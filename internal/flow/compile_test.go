@@ -111,17 +111,21 @@ var refused = map[string][]string{
 	`{"steps": [], "price": {"per_run": "999999999999.999999"}, "limits": {"budget": "0.000001"}}`:                                                                {"price"},
 	`{"steps": [{"id": "p", "type": "parallel", "over": [], "max_items": 1000, "steps": [{"id": "q", "type": "parallel", "over": [], "max_items": 1000, "steps": [` + steps("x") + `]}]}],
 		"price": {"per_step": {"x": "999999999999"}}}`: {"price"},
-	`{"steps": [], "input": {"type": "objekt"}}`:                                         {"input.type"},
-	`{"steps": [], "input": {"properties": {"a": {"minimum": "1"}}}}`:                    {"input.properties.a.minimum"},
-	`{"steps": [], "input": {"$ref": "https://example.com/schema.json"}}`:                {"input.$ref"},
-	`{"steps": [], "input": {"properties": {"a": {"$ref": "file:///etc/passwd"}}}}`:      {"input.properties.a.$ref"},
-	`{"steps": [], "input": {"$ref": "other.json"}}`:                                     {"input.$ref"},
-	`{"steps": [], "input": {"$ref": "#/$defs/none"}}`:                                   {"input"},
-	`{"steps": [], "input": {"$schema": "http://json-schema.org/draft-07/schema#"}}`:     {"input.$schema"},
-	`{"steps": [], "input": {"$dynamicRef": "#a"}}`:                                      {"input.$dynamicRef"},
-	`{"steps": [], "input": {"pattern": "(?=a)"}}`:                                       {"input.pattern"},
-	`{"steps": [], "output": 1e400}`:                                                     {""},
-	nested(5):                                                                            {"steps[0].cases[0].steps[0].cases[0].steps[0].cases[0].steps[0].cases[0].steps[0].cases[0].steps"},
+	`{"steps": [], "input": {"type": "objekt"}}`:                                     {"input.type"},
+	`{"steps": [], "input": {"properties": {"a": {"minimum": "1"}}}}`:                {"input.properties.a.minimum"},
+	`{"steps": [], "input": {"$ref": "https://example.com/schema.json"}}`:            {"input.$ref"},
+	`{"steps": [], "input": {"properties": {"a": {"$ref": "file:///etc/passwd"}}}}`:  {"input.properties.a.$ref"},
+	`{"steps": [], "input": {"$ref": "other.json"}}`:                                 {"input.$ref"},
+	`{"steps": [], "input": {"$ref": "#/$defs/none"}}`:                               {"input"},
+	`{"steps": [], "input": {"$schema": "http://json-schema.org/draft-07/schema#"}}`: {"input.$schema"},
+	`{"steps": [], "input": {"$dynamicRef": "#a"}}`:                                  {"input.$dynamicRef"},
+	`{"steps": [], "input": {"pattern": "(?=a)"}}`:                                   {"input.pattern"},
+	`{"steps": [], "input": {"pattern": "((x{100}){100}){100}"}}`:                    {"input.pattern"},
+	`{"steps": [], "input": {"patternProperties": {"(": {}}}}`:                       {"input.patternProperties.("},
+	`{"steps": [], "output": [` + strings.Repeat(`"${1}",`, 2000) + `"${1}"]}`:       {"output[2000]"},
+	`{"steps": [{"id": "a", "type": "transform", "value": [` + strings.Repeat(`"${1}",`, 1500) + `1]}], "output": [` + strings.Repeat(`"${1}",`, 1500) + `1]}`: {""},
+	`{"steps": [], "output": 1e400}`: {""},
+	nested(5):                        {"steps[0].cases[0].steps[0].cases[0].steps[0].cases[0].steps[0].cases[0].steps[0].cases[0].steps"},
 	`{"steps": [], "output": ` + strings.Repeat("[", 64) + strings.Repeat("]", 64) + `}`: {"output" + strings.Repeat("[0]", 63)},
 }
 
@@ -168,6 +172,21 @@ func TestLimitsOfSize(t *testing.T) {
 	}
 	if _, err := compile(t, `{"steps": [], "output": "`+strings.Repeat("x", 256<<10)+`"}`); err == nil {
 		t.Error("more than 256 KiB are not allowed")
+	}
+}
+
+// TestPatternsAreBoundedTogether: many patterns that are fine by themselves take
+// more memory than a definition should.
+func TestPatternsAreBoundedTogether(t *testing.T) {
+	t.Parallel()
+	patterns := func(n int) string {
+		return `{"steps": [], "input": {"allOf": [` + strings.Repeat(`{"pattern": "(ab){900}(cd){900}"},`, n) + `{}]}}`
+	}
+	if _, err := compile(t, patterns(5)); err != nil {
+		t.Error(err)
+	}
+	if _, err := compile(t, patterns(60)); err == nil || !strings.HasPrefix(issues(t, err)[0].Path, "input") {
+		t.Errorf("got %v", err)
 	}
 }
 

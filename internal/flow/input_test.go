@@ -92,7 +92,7 @@ func TestHostileSchemasEnd(t *testing.T) {
 		`{"$ref": "#"}`: `1`,
 		`{"allOf": [{"$ref": "#/$defs/a"}], "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}}`: `{}`,
 		doubled: `"x"`, both: deep,
-		`{"pattern": "` + strings.Repeat("(a|b|ab)*", 300) + `c$"}`:                              `"` + long + `"`,
+		`{"pattern": "` + strings.Repeat("(a|b|ab)*", 90) + `c$"}`:                               `"` + long + `"`,
 		`{"items": {"enum": [` + strings.TrimSuffix(strings.Repeat(`"x",`, 20_000), ",") + `]}}`: `[` + strings.TrimSuffix(strings.Repeat(`"y",`, 50_000), ",") + `]`,
 	} {
 		began := time.Now()

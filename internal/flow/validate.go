@@ -11,11 +11,16 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 
 	"github.com/actionpulse/actionpulse/internal/flow/step"
+	"github.com/actionpulse/actionpulse/internal/flow/template"
 )
 
 // schemaURL is the base of references within a schema. Nothing is ever loaded
 // from it.
 const schemaURL = "urn:actionpulse:schema"
+
+// maxPatterns is how large the patterns of a schema may be together. Each counts
+// twice: it is read when the schema is checked, and when it is compiled.
+const maxPatterns = 200_000
 
 // noLoader refuses what a schema refers to outside of itself.
 type noLoader struct{}
@@ -33,10 +38,32 @@ func compileSchema(doc any) (*jsonschema.Schema, error) {
 	compiler.DefaultDraft(jsonschema.Draft2020)
 	compiler.AssertFormat()
 	compiler.UseLoader(noLoader{})
+	left := maxPatterns
+	compiler.UseRegexpEngine(func(source string) (jsonschema.Regexp, error) {
+		pattern, err := template.CompilePattern(source)
+		if err != nil {
+			return nil, err
+		}
+		if left -= pattern.Size; left < 0 {
+			return nil, errors.New("the patterns of a schema are too large together")
+		}
+		return pattern, nil
+	})
+	compiler.RegisterFormat(&jsonschema.Format{Name: "regex", Validate: isPattern})
 	if err := compiler.AddResource(schemaURL, doc); err != nil {
 		return nil, err
 	}
 	return compiler.Compile(schemaURL)
+}
+
+// isPattern is the format regex.
+func isPattern(value any) error {
+	source, ok := value.(string)
+	if !ok {
+		return nil
+	}
+	_, err := template.CompilePattern(source)
+	return err
 }
 
 // validate returns all that a schema finds wrong with a value.

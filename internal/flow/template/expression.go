@@ -17,6 +17,10 @@ const (
 	maxSource = 8192
 	// maxNodes is how many operations, names and values it may hold.
 	maxNodes = 2000
+	// maxExpressions is how many a template may hold.
+	maxExpressions = 2000
+	// maxMessage is how long what the library says may be: it may repeat values.
+	maxMessage = 120
 )
 
 // environment is what expressions are checked against.
@@ -27,6 +31,9 @@ var environment = types.Map{
 func (t *Template) compileExpression(source string) (compiled node, err error) {
 	if len(source) > maxSource {
 		return nil, fmt.Errorf("an expression has at most %d bytes", maxSource)
+	}
+	if t.count++; t.count > maxExpressions {
+		return nil, fmt.Errorf("there are at most %d expressions", maxExpressions)
 	}
 	if strings.TrimSpace(source) == "" {
 		return nil, errors.New("the expression is empty")
@@ -102,5 +109,6 @@ func plainError(err error) error {
 		return drawn.Prev
 	}
 	message := strings.ReplaceAll(drawn.Message, "interface conversion: interface {} is", "the value is")
-	return fmt.Errorf("%s (column %d)", strings.ReplaceAll(message, "interface {}", "value"), drawn.Column+1)
+	message = cut(strings.ReplaceAll(message, "interface {}", "value"), maxMessage)
+	return fmt.Errorf("%s (column %d)", message, drawn.Column+1)
 }

@@ -1,10 +1,8 @@
 package template
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
-	"regexp"
 	"unicode/utf8"
 )
 
@@ -162,29 +160,26 @@ func span(r *run, args []any) (any, error) {
 	return numbers, nil
 }
 
-// maxPattern bounds what a pattern that is only known at run time may take to
-// compile and to run, which is the product of both lengths.
-const maxPattern = 1000
-
 func matches(r *run, args []any) (any, error) {
 	if args[0] == nil || args[1] == nil {
 		return false, nil
 	}
-	text, pattern, err := twoTexts(args)
+	text, source, err := twoTexts(args)
 	if err != nil {
 		return nil, err
 	}
-	if len(pattern) > maxPattern {
-		return nil, fmt.Errorf("a pattern has at most %d bytes", maxPattern)
-	}
-	if err := r.spend(len(pattern) * (10 + len(text)/bytesPerCost)); err != nil {
+	// Small patterns take more than their length to compile.
+	if err := r.spend(100 + len(source)); err != nil {
 		return nil, err
 	}
-	compiled, err := regexp.Compile(pattern)
+	pattern, err := CompilePattern(source)
 	if err != nil {
-		return nil, errors.New("the pattern is not a regular expression (RE2)")
+		return nil, err
 	}
-	return compiled.MatchString(text), nil
+	if err := r.spend(pattern.Size * (1 + len(text)/bytesPerCost)); err != nil {
+		return nil, err
+	}
+	return pattern.MatchString(text), nil
 }
 
 func twoTexts(args []any) (string, string, error) {

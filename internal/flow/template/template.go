@@ -29,8 +29,10 @@ const maxEncoded = 1 << 20
 // Template is a JSON value whose texts may hold expressions, compiled.
 type Template struct {
 	root node
-	// steps and names are what the expressions refer to.
+	// steps and names are what the expressions refer to, and count is how many
+	// there are.
 	steps, names map[string]bool
+	count        int
 }
 
 // node is a part of a template; in the end, a value.
@@ -90,6 +92,9 @@ func (t *Template) Steps() []string { return slices.Sorted(maps.Keys(t.steps)) }
 // Names returns the other names that the expressions refer to, in order: input,
 // context, item, index.
 func (t *Template) Names() []string { return slices.Sorted(maps.Keys(t.names)) }
+
+// Count returns how many expressions there are: each takes some kilobytes.
+func (t *Template) Count() int { return t.count }
 
 func (t *Template) compile(value any, depth int) (node, error) {
 	if depth > maxDepth {
@@ -262,11 +267,13 @@ func within(piece string, err error) error {
 	return &Error{piece, err}
 }
 
-// shorten keeps a source readable in a message.
-func shorten(source string) string {
-	const most = 60
-	if runes := []rune(source); len(runes) > most {
+// shorten keeps a source readable in a message, which is one line.
+func shorten(source string) string { return cut(source, 60) }
+
+func cut(text string, most int) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if runes := []rune(text); len(runes) > most {
 		return string(runes[:most]) + "…"
 	}
-	return source
+	return text
 }

@@ -170,6 +170,8 @@ func TestExpressionsEnd(t *testing.T) {
 		`count(input.list, all(input.list, count(input.list, true) > 0))`,
 		`all(input.list, count(input.list, all(input.list, # >= 0)) > 0)`,
 		`map(1..900000, count(1..900000, true))`,
+		`map(1..1000, 'a' matches 'x{1000}' + string(#))`, `map(1..20000, 'a' matches 'x{900}' )`, `'a' matches '((x{100}){100}){100}'`, `'a' matches repeat('x', 1001)`,
+		`int(input.text)`, `float(input.text)`, `groupBy(input.list, [1])`, `fromJSON(input.text)`, `sort([1, 'a', nil])`, "1 /\n 0",
 		`1..9000000000000000000`,
 		`-9000000000000000000..9000000000000000000`,
 		`repeat('abc', 1000000000)`,
