@@ -58,9 +58,9 @@ func (c *initCommand) Run(ctx context.Context, std streams) error {
 	}
 	made, err := app.Init(ctx, app.InitParams{
 		Data:     c.Folder.Data,
-		Database: c.Folder.Database,
-		Setup:    account.SetupParams{Organization: c.Organization, Project: c.Project, Email: c.Email},
-		Log:      log,
+		Database: c.Folder.Database, SecretKey: c.Folder.SecretKey,
+		Setup: account.SetupParams{Organization: c.Organization, Project: c.Project, Email: c.Email},
+		Log:   log,
 	})
 	if err != nil {
 		return err

@@ -41,7 +41,7 @@ func TestAFolderIsPrivate(t *testing.T) {
 			t.Errorf("%s: %v %v", name, info.Mode(), err)
 		}
 	}
-	for _, name := range []string{"FORMAT", "ACKNOWLEDGED", "actionpulse.db"} {
+	for _, name := range []string{"FORMAT", "ACKNOWLEDGED", "actionpulse.db", "secret.key"} {
 		info, err := os.Stat(filepath.Join(s.Dir, name))
 		if err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("%s: %v %v", name, info.Mode(), err)

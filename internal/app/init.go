@@ -25,8 +25,10 @@ type InitParams struct {
 	Data string
 	// Database is a PostgreSQL address, or empty for SQLite in the folder.
 	Database config.DatabaseURL
-	Setup    account.SetupParams
-	Log      *slog.Logger
+	// SecretKey is as in the settings; if it is empty, the folder gets one.
+	SecretKey config.SecretKey
+	Setup     account.SetupParams
+	Log       *slog.Logger
 }
 
 // Init makes a data folder with its first accounts and credentials. The file
@@ -69,6 +71,9 @@ func (f folder) create(ctx context.Context, p InitParams) (account.SetupResult, 
 	var identity [16]byte
 	if _, err := rand.Read(identity[:]); err != nil {
 		return account.SetupResult{}, fmt.Errorf("make a store identity: %w", err)
+	}
+	if err := f.makeSecretKey(p.SecretKey, rand.Reader); err != nil {
+		return account.SetupResult{}, err
 	}
 	result, err := f.createAccounts(ctx, p, identity)
 	if err != nil {

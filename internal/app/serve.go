@@ -20,6 +20,7 @@ import (
 	"github.com/actionpulse/actionpulse/internal/intakestore"
 	"github.com/actionpulse/actionpulse/internal/materializer"
 	"github.com/actionpulse/actionpulse/internal/storage/ledger"
+	"github.com/actionpulse/actionpulse/internal/storage/sqlstore"
 	"github.com/actionpulse/actionpulse/internal/telemetry"
 )
 
@@ -73,6 +74,10 @@ func (s *server) run(ctx context.Context) error {
 	if err := s.widenWindow(ctx); err != nil {
 		return err
 	}
+	cipher, err := s.folder.openCipher(ctx, s.params.Config.SecretKey, sqlstore.New(s.stores.sql).SecretKeyIDs)
+	if err != nil {
+		return err
+	}
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", s.params.Config.Listen)
 	if err != nil {
@@ -81,7 +86,7 @@ func (s *server) run(ctx context.Context) error {
 	s.startSpaceGuard()
 	s.services = newServices(servicesParams{
 		DB: s.stores.sql, Database: s.params.Config.Database, Credits: s.params.Config.Credits,
-		Webhooks: s.params.Config.Webhooks, Guard: s.space.guard, Log: s.params.Log,
+		Webhooks: s.params.Config.Webhooks, Flows: s.params.Config.Flows, Cipher: cipher, Guard: s.space.guard, Log: s.params.Log,
 	})
 	control, err := s.folder.startControl(ctx, s.commands(), s.params.Log)
 	if err != nil {

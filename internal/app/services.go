@@ -19,6 +19,7 @@ import (
 	"github.com/actionpulse/actionpulse/internal/credit"
 	"github.com/actionpulse/actionpulse/internal/flow"
 	"github.com/actionpulse/actionpulse/internal/httpapi"
+	"github.com/actionpulse/actionpulse/internal/model"
 	"github.com/actionpulse/actionpulse/internal/query"
 	"github.com/actionpulse/actionpulse/internal/quota"
 	"github.com/actionpulse/actionpulse/internal/release"
@@ -55,7 +56,10 @@ type services struct {
 	customers *credit.Customers
 	books     *credit.Books
 	webhooks  webhooks
-	flows     *flow.Service
+	models    *model.Service
+	// callees are what steps of flows call.
+	callees callees
+	flows   *flow.Service
 }
 
 // servicesParams is what the services need.
@@ -65,6 +69,9 @@ type servicesParams struct {
 	Database config.DatabaseURL
 	Credits  config.Credits
 	Webhooks config.Webhooks
+	Flows    config.Flows
+	// Cipher reads the secrets of model providers.
+	Cipher *model.Cipher
 	// Guard says why nothing may be written now.
 	Guard func() error
 	Log   *slog.Logger
@@ -94,7 +101,8 @@ func newServices(p servicesParams) *services {
 	})
 	s.webhooks = newWebhooks(p)
 	s.openCredits(p)
-	s.flows = newFlows(p, FlowTypes())
+	s.models, s.callees = newModels(p)
+	s.flows = newFlows(p, stepTypes(s.callees))
 	s.work = work.NewService(work.Params{Keys: p.DB.Keys(), Kinds: map[string]work.Status{
 		string(credit.Topup): s.books.Status, string(credit.Charge): s.books.Status, string(credit.Adjust): s.books.Status,
 	}})
@@ -207,6 +215,7 @@ func (s *server) handler() (http.Handler, error) {
 		Markers:       s.services.markers,
 		Work:          s.services.work,
 		Webhooks:      s.services.webhooks.service,
+		Models:        s.services.models,
 		Credits:       s.services.credits,
 		Customers:     s.services.customers,
 		Books:         s.services.books,

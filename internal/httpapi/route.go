@@ -40,7 +40,8 @@ const markersPath = "/api/v1/projects/{id}/release-markers"
 
 // routes is every route there is.
 func routes() []route {
-	return slices.Concat(projectRoutes(), creditRoutes(), flowRoutes(), executionRoutes(), accountRoutes(), webhookRoutes(), serverRoutes())
+	return slices.Concat(projectRoutes(), creditRoutes(), flowRoutes(), executionRoutes(), accountRoutes(), webhookRoutes(), modelRoutes(),
+		serverRoutes())
 }
 
 // projectRoutes are those of what is sent to a project and asked of it.

@@ -98,6 +98,7 @@ type Params struct {
 	Markers       Markers
 	Work          Work
 	Webhooks      Webhooks
+	Models        Models
 	Credits       Credits
 	Customers     Customers
 	Books         Books

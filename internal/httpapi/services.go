@@ -7,6 +7,7 @@ import (
 	"github.com/actionpulse/actionpulse/internal/account"
 	"github.com/actionpulse/actionpulse/internal/auditlog"
 	"github.com/actionpulse/actionpulse/internal/credential"
+	"github.com/actionpulse/actionpulse/internal/model"
 	"github.com/actionpulse/actionpulse/internal/webhook"
 )
 
@@ -63,6 +64,14 @@ type Keys interface {
 // AuditLog tells of changes; see auditlog.Service.
 type AuditLog interface {
 	List(ctx context.Context, organizationID, before string, limit int) ([]auditlog.Entry, error)
+}
+
+// Models manages model providers, of projects that exist; see model.Service.
+type Models interface {
+	List(ctx context.Context, projectID, after string, limit int) ([]model.Record, error)
+	Get(ctx context.Context, projectID, name string) (model.Record, error)
+	Put(ctx context.Context, at model.Place, c model.Content) (model.Record, bool, error)
+	Delete(ctx context.Context, at model.Place) error
 }
 
 // Webhooks manages webhook endpoints, of projects that exist; see

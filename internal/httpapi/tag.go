@@ -16,6 +16,7 @@ const (
 	tagCredits       tag = "Customers and credits"
 	tagFlows         tag = "Flows"
 	tagExecutions    tag = "Executions"
+	tagModels        tag = "Model providers"
 	tagWebhooks      tag = "Webhooks"
 	tagAudit         tag = "Audit log"
 	tagServer        tag = "Server"
@@ -37,6 +38,7 @@ var tags = []struct {
 	{tagCredits, "Customers, balances and the ledger of movements. Amounts are decimals, and nothing is ever rounded."},
 	{tagFlows, "Definitions of paid work, published as numbered versions that never change."},
 	{tagExecutions, "Runs of flows: once for each Idempotency-Key, their state, what they have done and what it costs."},
+	{tagModels, "Where the model steps of flows send chats to. A key is stored encrypted and never shown."},
 	{tagWebhooks, "Where events are sent to, signed as in Standard Webhooks, and what came of it."},
 	{tagAudit, "Who changed what."},
 	{tagServer, "Health, metrics and this document."},

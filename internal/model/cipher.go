@@ -53,6 +53,9 @@ func derive(key []byte, use string) []byte {
 	return mac.Sum(nil)
 }
 
+// KeyID names the key. It tells nothing of it.
+func (c *Cipher) KeyID() []byte { return c.id }
+
 // Owns reports whether a key id is that of this key.
 func (c *Cipher) Owns(id []byte) bool { return bytes.Equal(c.id, id) }
 

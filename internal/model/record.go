@@ -29,6 +29,9 @@ const (
 
 var namePattern = regexp.MustCompile(NamePattern)
 
+// ValidName reports whether a provider may have the name.
+func ValidName(name string) bool { return namePattern.MatchString(name) }
+
 // Settings are what a project says of a provider, but for its secret.
 type Settings struct {
 	// BaseURL is http or https, at most 2,000 bytes.

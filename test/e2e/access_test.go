@@ -44,7 +44,7 @@ func (p place) fill(op operation) string {
 		id = p.organization
 	}
 	filled := strings.ReplaceAll(op.path, "{id}", id)
-	for _, name := range []string{"{user_id}", "{invitation_id}", "{key_id}", "{marker_id}", "{webhook_id}", "{delivery_id}"} {
+	for _, name := range []string{"{user_id}", "{invitation_id}", "{key_id}", "{marker_id}", "{webhook_id}", "{delivery_id}", "{provider}"} {
 		filled = strings.ReplaceAll(filled, name, p.other)
 	}
 	return filled
@@ -55,7 +55,7 @@ const nowhere = "01980000-0000-7000-8000-0000000000ff"
 
 // body is one that the operation takes.
 func (op operation) body() string {
-	if op.method != "POST" && op.method != "PATCH" {
+	if op.method != "POST" && op.method != "PATCH" && op.method != "PUT" {
 		return ""
 	}
 	for suffix, body := range map[string]string{
@@ -63,7 +63,8 @@ func (op operation) body() string {
 		"/ingest-keys": `{"name":"x","kind":"server"}`, "/import": `{"name":"x","token":"imported by a test"}`, "/rotate": `{}`,
 		"/query":    `{"type":"events","from":"2024-01-01T00:00:00Z","to":"2024-01-02T00:00:00Z"}`,
 		"/webhooks": `{"url":"https://example.com/","events":["movement.created"]}`, "/webhooks/{webhook_id}": `{"enabled":true}`,
-		"/rotate-secret": `{}`, "/release-markers": `{"version":"1"}`, "/deploy": `{"version":"1"}`,
+		"/model-providers/{provider}": `{"base_url":"https://example.com/v1"}`,
+		"/rotate-secret":              `{}`, "/release-markers": `{"version":"1"}`, "/deploy": `{"version":"1"}`,
 	} {
 		if strings.HasSuffix(op.path, suffix) {
 			return body
