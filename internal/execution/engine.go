@@ -61,6 +61,8 @@ var (
 	errTimeout   = errors.New("the execution has taken too long")
 	errStopping  = errors.New("the server stops")
 	errLost      = errors.New("the lease of the execution has passed on")
+	// errUnwritten is a journal that the store does not take.
+	errUnwritten = errors.New("what a run has done cannot be written")
 	// errStepTimeout ends an attempt, and not the run.
 	errStepTimeout = errors.New("the step has taken too long")
 )

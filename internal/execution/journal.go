@@ -83,10 +83,16 @@ const (
 	writeMaxDelay = 5 * time.Second
 )
 
-// write runs an op until it is done, or until it is certain that it must not
-// be: what a run has done must not be lost because the store is away for a
-// while. errLost if the lease has passed on.
+// writeAttempts is how often the store may refuse to write something for
+// another reason than that it cannot write at all.
+const writeAttempts = 3
+
+// write runs an op until it is done, or until it is certain that it cannot be:
+// what a run has done must not be lost because the store is away for a while.
+// errLost if the lease has passed on, errUnwritten if the store does not take
+// it.
 func (r *run) write(op func() *credit.Op) error {
+	refused := 0
 	for delay := writeDelay; ; delay = min(2*delay, writeMaxDelay) {
 		err := r.engine.params.Ledger.Do(context.Background(), op())
 		switch {
@@ -95,6 +101,10 @@ func (r *run) write(op func() *credit.Op) error {
 		case errors.Is(err, errLost):
 			r.cancel(errLost)
 			return errLost
+		case fault.CodeOf(err) != api.CodeUnavailable:
+			if refused++; refused == writeAttempts {
+				return fmt.Errorf("%w: %w", errUnwritten, err)
+			}
 		}
 		r.engine.params.Log.Warn("the journal of an execution was not written; it is tried again", "execution", r.x.ID, "error", err)
 		if !r.mayWait(delay) {

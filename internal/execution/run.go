@@ -101,9 +101,17 @@ func cause(ctx context.Context, err error) error {
 
 // recall reads the journal.
 func (r *run) recall() error {
-	steps, calls, err := r.engine.params.Store.Journal(r.ctx, r.x.Number)
-	if err != nil {
-		return fmt.Errorf("read the journal of an execution: %w", err)
+	var steps []Step
+	var calls []Call
+	for delay := writeDelay; ; delay = min(2*delay, writeMaxDelay) {
+		var err error
+		if steps, calls, err = r.engine.params.Store.Journal(context.Background(), r.x.Number); err == nil {
+			break
+		}
+		r.engine.params.Log.Warn("the journal of an execution was not read; it is tried again", "execution", r.x.ID, "error", err)
+		if !r.mayWait(delay) {
+			return errStopping
+		}
 	}
 	for i := range steps {
 		r.journal[steps[i].Place] = &steps[i]
@@ -153,7 +161,7 @@ func (r *run) finish(output []byte, reason error) {
 	x.FinishedAt = r.engine.params.now()
 	if _, failed := errors.AsType[*step.Error](reason); reason != nil && !failed && !isReason(reason) {
 		r.engine.params.Log.Error("an execution cannot go on", "execution", x.ID, "error", reason)
-		reason = errStopping // it may be the store: another try finds out
+		reason = &step.Error{Code: api.CodeStepFailed, Message: "the server failed"}
 	}
 	switch failure, failed := errors.AsType[*step.Error](reason); {
 	case reason == nil:
@@ -194,8 +202,19 @@ func (r *run) end() {
 		op = endOp(&r.engine.params, end, used, r.x.Lease, r.program)
 		return op
 	})
+	if errors.Is(err, errUnwritten) { // what is left out cannot be charged: nobody could say what for
+		r.engine.params.Log.Error("an execution ends without the last of its journal", "execution", r.x.ID, "error", err)
+		end.Execution.Status, end.Execution.Output = Failed, nil
+		end.Execution.Failure = &Failure{Code: api.CodeStepFailed, Message: "the server failed"}
+		end.Steps, end.Calls = nil, nil
+		err = r.write(func() *credit.Op {
+			op = endOp(&r.engine.params, end, 0, r.x.Lease, r.program)
+			return op
+		})
+	}
 	if err != nil {
-		r.engine.params.Log.Warn("a run has ended, and its execution was not", "execution", r.x.ID, "error", err)
+		r.engine.params.Log.Error("a run has ended, and its execution was not", "execution", r.x.ID, "error", err)
+		r.release()
 		return
 	}
 	crash.Point("execution.ended")

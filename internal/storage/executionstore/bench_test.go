@@ -1,0 +1,242 @@
+package executionstore_test
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/actionpulse/actionpulse/idempotency"
+	"github.com/actionpulse/actionpulse/internal/account"
+	"github.com/actionpulse/actionpulse/internal/credit"
+	"github.com/actionpulse/actionpulse/internal/execution"
+	"github.com/actionpulse/actionpulse/internal/flow"
+	"github.com/actionpulse/actionpulse/internal/flow/step"
+	"github.com/actionpulse/actionpulse/internal/flow/step/branch"
+	"github.com/actionpulse/actionpulse/internal/flow/step/parallel"
+	"github.com/actionpulse/actionpulse/internal/flow/step/transform"
+	"github.com/actionpulse/actionpulse/internal/flow/step/wait"
+	"github.com/actionpulse/actionpulse/internal/storage/executionstore"
+	"github.com/actionpulse/actionpulse/internal/storage/flowstore"
+	"github.com/actionpulse/actionpulse/internal/storage/ledger"
+	"github.com/actionpulse/actionpulse/internal/storage/pgtest"
+	"github.com/actionpulse/actionpulse/internal/storage/sqldb"
+	"github.com/actionpulse/actionpulse/internal/storage/sqlstore"
+	"github.com/actionpulse/actionpulse/internal/storage/storagetest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// engine is a store to test on.
+type engine struct {
+	name string
+	open storagetest.OpenFunc
+	// lease is how long leases are there.
+	lease time.Duration
+}
+
+func onBoth(t *testing.T, test func(t *testing.T, b *bench)) {
+	t.Helper()
+	t.Parallel()
+	for _, e := range []engine{{"SQLite", storagetest.SQLite, 0}, {"PostgreSQL", storagetest.PostgreSQL, time.Second}} {
+		t.Run(e.name, func(t *testing.T) {
+			t.Parallel()
+			test(t, newBench(t, e))
+		})
+	}
+}
+
+// callee is what steps that call reach: what a test makes of it.
+type callee struct {
+	mu     sync.Mutex
+	counts map[string]int
+	answer func(ctx context.Context, r *step.Run, name string) (step.Result, error)
+}
+
+func (c *callee) call(ctx context.Context, r *step.Run, name string) (step.Result, error) {
+	c.mu.Lock()
+	c.counts[r.Key]++
+	answer := c.answer
+	c.mu.Unlock()
+	if answer == nil {
+		return step.Result{Value: map[string]any{"output": name}}, nil
+	}
+	return answer(ctx, r, name)
+}
+
+// count is how often a derived key was seen.
+func (c *callee) count(key string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.counts[key]
+}
+
+func (c *callee) total() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := 0
+	for _, one := range c.counts {
+		n += one
+	}
+	return n
+}
+
+// callType stands in for the type http: it calls the callee.
+type callType struct{ callee *callee }
+
+func (callType) Name() string { return "http" }
+
+func (callType) Schema() json.RawMessage {
+	return json.RawMessage(`{"type": "object", "properties": {"name": {"type": "string"}}, "additionalProperties": false}`)
+}
+
+func (t callType) Compile(c *step.Compiler) (step.Program, error) {
+	name, _ := c.Members["name"].(string)
+	return callProgram{t.callee, name}, nil
+}
+
+type callProgram struct {
+	callee *callee
+	name   string
+}
+
+func (callProgram) Effect() step.Effect { return step.Calls }
+
+func (p callProgram) Run(ctx context.Context, r *step.Run) (step.Result, error) {
+	return p.callee.call(ctx, r, p.name)
+}
+
+// bench is a store with flows, credits and servers that run executions on it.
+type bench struct {
+	engine  engine
+	db      *sqldb.DB
+	project string
+	callee  *callee
+	flows   *flow.Service
+	credits *credit.Service
+}
+
+func newBench(t *testing.T, e engine) *bench {
+	t.Helper()
+	b := &bench{engine: e, db: storagetest.New(t, e.open), callee: &callee{counts: map[string]int{}}}
+	accounts := account.NewService(account.Params{Store: sqlstore.New(b.db), Clock: time.Now, Random: rand.Reader})
+	setup, err := accounts.Setup(t.Context(), account.SetupParams{Organization: "o", Project: "p", Email: "a@b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.project = setup.Project.ID
+	b.flows = flow.NewService(flow.Params{
+		Store: flowstore.New(b.db), Guard: func() error { return nil }, Clock: time.Now,
+		Types: []step.Type{transform.Type{}, branch.Type{}, parallel.Type{}, wait.Type{}, callType{b.callee}},
+	})
+	workers := 4
+	if e.lease == 0 {
+		workers = 1
+	}
+	b.credits = credit.NewService(credit.Params{
+		Store: ledger.New(b.db), Workers: workers, KeepAnswers: time.Hour, Guard: func() error { return nil },
+		Tally: idempotency.NewTally(b.db.Keys().AddCounts), Clock: time.Now, Random: rand.Reader, Log: slog.New(slog.DiscardHandler),
+	})
+	t.Cleanup(b.credits.Close)
+	return b
+}
+
+// server is one process that runs executions.
+type server struct {
+	*execution.Service
+
+	engine *execution.Engine
+	stop   func()
+}
+
+// serve starts a server; with slots 0 it runs nothing.
+func (b *bench) serve(t *testing.T, slots int) *server {
+	t.Helper()
+	var owner [16]byte
+	if _, err := rand.Read(owner[:]); err != nil {
+		t.Fatal(err)
+	}
+	e := execution.NewEngine(execution.Params{
+		Store: executionstore.New(b.db), Ledger: b.credits, Flows: b.flows, Owner: owner, Slots: slots, LeaseFor: b.engine.lease,
+		Guard: func() error { return nil }, Tally: idempotency.NewTally(b.db.Keys().AddCounts), Clock: time.Now, Random: rand.Reader,
+		Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+	})
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	var running sync.WaitGroup
+	running.Go(func() { e.Run(ctx) })
+	s := &server{Service: execution.NewService(e), engine: e}
+	s.stop = sync.OnceFunc(func() {
+		cancel()
+		running.Wait()
+		stopping, done := context.WithTimeout(context.Background(), time.Second)
+		defer done()
+		e.Stop(stopping)
+	})
+	t.Cleanup(s.stop)
+	return s
+}
+
+// publish publishes a flow.
+func (b *bench) publish(t *testing.T, slug, yaml string) {
+	t.Helper()
+	_, _, err := b.flows.Publish(t.Context(), flow.PublishParams{ProjectID: b.project, Slug: slug, Source: []byte(yaml), Format: flow.YAML})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// order is a request to run a flow.
+type order struct {
+	key, flow, customer, input string
+	mode                       execution.Mode
+	wait                       *time.Duration
+}
+
+func (s *server) execute(t *testing.T, b *bench, o order) (execution.Executed, error) {
+	t.Helper()
+	if o.input == "" {
+		o.input = "{}"
+	}
+	if o.mode == "" {
+		o.mode = execution.Sync
+	}
+	body := fmt.Appendf(nil, "%s %s %s %s", o.flow, o.customer, o.input, o.mode)
+	return s.Execute(t.Context(), execution.ExecuteParams{
+		ProjectID: b.project, Key: o.key, Body: body, Wait: o.wait, Decode: func() (execution.Request, error) {
+			return execution.Request{Flow: o.flow, Customer: o.customer, Input: json.RawMessage(o.input), Mode: o.mode}, nil
+		},
+	})
+}
+
+// topup gives credits.
+func (b *bench) topup(t *testing.T, customer, amount string) {
+	t.Helper()
+	a, err := credit.ParseAmount(amount)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.credits.Move(t.Context(), credit.MoveParams{
+		ProjectID: b.project, Customer: customer, Kind: credit.Topup, Key: rand.Text(), Body: []byte("{}"),
+		Decode: func() (credit.Move, error) {
+			return credit.Move{CreditType: "main", Amount: a, Grant: credit.Grant{Priority: credit.DefaultPriority}}, nil
+		},
+		Render: func(*credit.Movement, credit.Balance) ([]byte, error) { return []byte("{}"), nil },
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// balance says what a customer has.
+func (b *bench) balance(t *testing.T, customer string) string {
+	t.Helper()
+	balance, _, err := ledger.New(b.db).FindBalance(t.Context(), b.project, customer, "main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return balance.Posted.String() + " held " + balance.Held.String()
+}
