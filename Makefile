@@ -18,7 +18,7 @@ ONLY     ?=
 binary := bin/actionpulse
 tool   := $(GO) tool -modfile=tools/go.mod
 
-.PHONY: help run build test lint generate bench race-report torture fuzz fmt clean setup
+.PHONY: help run build test lint generate bench race-report sdk torture fuzz fmt clean setup
 
 help: ## list the targets
 	@echo "ActionPulse: make TARGET"
@@ -54,6 +54,10 @@ race-report: ## count wrong answers of the ledger, and of the textbook form, whe
 	@scripts/setup compiler postgres
 	cd test/compare && $(GO) run . -races
 
+sdk: ## compare our client of models with OpenAI's own (needs node)
+	@scripts/setup compiler node
+	@GO="$(GO)" scripts/sdk
+
 torture: setup ## kill, damage and repair a server under load for TORTURE=5m, and count every event
 	$(GO) test -count=1 -v -timeout 0 ./test/torture -duration "$(TORTURE)" -seed "$(SEED)"
 
@@ -66,5 +70,5 @@ fmt: ## format the code
 clean: ## remove what was built; data folders stay
 	rm -rf bin
 
-setup: ## check that compilers and PostgreSQL are there; install them where possible
-	@scripts/setup compiler postgres
+setup: ## check that compilers, PostgreSQL and node are there; install them where possible
+	@scripts/setup compiler postgres node
