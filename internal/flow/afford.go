@@ -15,7 +15,7 @@ const (
 	maxChecks = 1_000_000
 	// textPerCheck is how many steps of a regular expression count like one
 	// check.
-	textPerCheck = 100
+	textPerCheck = 20
 )
 
 // affordable returns an [*InputError] if checking an input takes too much.

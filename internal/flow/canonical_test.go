@@ -50,10 +50,11 @@ func TestCanonical(t *testing.T) {
 
 func TestCanonicalRefuses(t *testing.T) {
 	t.Parallel()
-	bomb := "a: &a [x,x,x,x,x,x,x,x,x]\n"
+	var bomb strings.Builder
+	bomb.WriteString("a: &a [x,x,x,x,x,x,x,x,x]\n")
 	for i := range 9 {
 		before, name := string(rune('a'+i)), string(rune('b'+i))
-		bomb += name + ": &" + name + " [*" + before + ",*" + before + ",*" + before + ",*" + before + "]\n"
+		bomb.WriteString(name + ": &" + name + " [*" + before + ",*" + before + ",*" + before + ",*" + before + "]\n")
 	}
 	for source, path := range map[string]string{
 		"":                                   "",
@@ -61,7 +62,7 @@ func TestCanonicalRefuses(t *testing.T) {
 		"a: 1\n---\nb: 2\n":                  "",
 		"a: 1\na: 2\n":                       "a",
 		"x:\n  - a: 1\n    'a': 2\n":         "x[0].a",
-		bomb:                                 "a",
+		bomb.String():                        "a",
 		"a: &x 1\n":                          "a",
 		"a: 1\nb: *a\n":                      "",
 		"<<: {a: 1}\n":                       "",

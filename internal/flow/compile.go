@@ -5,10 +5,12 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/actionpulse/actionpulse/internal/flow/step"
 	"github.com/actionpulse/actionpulse/internal/flow/template"
@@ -47,9 +49,9 @@ func Compile(types []step.Type, canonical []byte) (*Program, error) {
 	if err != nil {
 		return nil, step.Refuse("", "this is not JSON: %v", err)
 	}
-	language, err := compileSchema(languageSchema(types))
+	language, err := languageOf(types)
 	if err != nil {
-		return nil, fmt.Errorf("compile the schema of definitions: %w", err)
+		return nil, err
 	}
 	if issues := validate(language, whole); issues != nil {
 		return nil, &step.Issues{List: issues}
@@ -60,6 +62,23 @@ func Compile(types []step.Type, canonical []byte) (*Program, error) {
 	}
 	members, _ := whole.(map[string]any)
 	return compile(types, &d, members)
+}
+
+// languages are the compiled schemas of definitions, by their texts: a program
+// has one, and compiling it takes longer than all else.
+var languages sync.Map
+
+func languageOf(types []step.Type) (*jsonschema.Schema, error) {
+	text := string(Schema(types))
+	if known, ok := languages.Load(text); ok {
+		return known.(*jsonschema.Schema), nil
+	}
+	compiled, err := compileSchema(languageSchema(types))
+	if err != nil {
+		return nil, fmt.Errorf("compile the schema of definitions: %w", err)
+	}
+	languages.Store(text, compiled)
+	return compiled, nil
 }
 
 // compilation is a definition that is being compiled.

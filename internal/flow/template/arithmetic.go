@@ -3,7 +3,6 @@ package template
 import (
 	"errors"
 	"fmt"
-	"math"
 	"math/bits"
 	"reflect"
 )
@@ -39,13 +38,15 @@ func difference(x, y int64) (int64, bool) {
 
 func product(x, y int64) (int64, bool) {
 	high, low := bits.Mul64(magnitude(x), magnitude(y))
-	if high != 0 || low > math.MaxInt64 {
+	negative := (x < 0) != (y < 0)
+	switch {
+	case high != 0 || low > 1<<63 || low == 1<<63 && !negative:
 		return 0, false
+	case negative:
+		return int64(-low), true
+	default:
+		return int64(low), true
 	}
-	if (x < 0) != (y < 0) {
-		return -int64(low), true
-	}
-	return int64(low), true
 }
 
 func magnitude(x int64) uint64 {

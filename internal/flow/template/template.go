@@ -69,8 +69,10 @@ func Compile(value any) (*Template, error) {
 // Eval evaluates the template. A text that is one expression keeps the type of
 // its value; in other texts values are written as text, objects and lists as
 // JSON, and null as nothing.
-func (t *Template) Eval(s *Scope) (any, error) {
-	value, err := t.root.eval(&run{scope: s, left: maxCost})
+func (t *Template) Eval(s *Scope) (any, error) { return t.eval(&run{scope: s, left: maxCost}) }
+
+func (t *Template) eval(r *run) (any, error) {
+	value, err := t.root.eval(r)
 	if err != nil {
 		return nil, err
 	}
