@@ -19,8 +19,8 @@ type Execution struct {
 	Version        int64           `json:"version"`
 	Customer       *string         `json:"customer"`
 	Status         string          `json:"status"          enum:"queued,running,succeeded,failed,cancelled"`
-	Output         json.RawMessage `json:"output"          doc:"What the flow gives out; null until it has succeeded." nullable:"true"`
-	Error          *ExecutionError `json:"error"           doc:"Why it has failed; null otherwise." nullable:"true"`
+	Output         json.RawMessage `json:"output"          doc:"What the flow gives out; null until it has succeeded."`
+	Error          *ExecutionError `json:"error"           doc:"Why it has failed; null otherwise."`
 	Usage          Usage           `json:"usage"`
 	Charged        string          `json:"charged"         doc:"What was taken from the customer's credits."`
 	Unbilled       string          `json:"unbilled"        doc:"What was used beyond what was held, and was not taken."`
@@ -62,8 +62,8 @@ type TraceStep struct {
 	Type       string          `json:"type"`
 	Status     string          `json:"status"      enum:"started,finished,skipped,failed"`
 	Attempt    int             `json:"attempt"`
-	Output     json.RawMessage `json:"output"      doc:"What later steps see of it." nullable:"true"`
-	Error      *ExecutionError `json:"error"       nullable:"true"`
+	Output     json.RawMessage `json:"output"      doc:"What later steps see of it."`
+	Error      *ExecutionError `json:"error"      `
 	Price      string          `json:"price"       doc:"What this run of the step costs, without its calls."`
 	StartedAt  string          `json:"started_at"  format:"date-time"`
 	FinishedAt *string         `json:"finished_at" format:"date-time"`
@@ -85,8 +85,8 @@ type TraceCall struct {
 	Price             string          `json:"price"`
 	DerivedKey        string          `json:"derived_key"         doc:"The Idempotency-Key that was sent: the same on every attempt."`
 	ProviderRequestID *string         `json:"provider_request_id"`
-	Request           json.RawMessage `json:"request"             doc:"What was sent, while it is kept." nullable:"true"`
-	Response          json.RawMessage `json:"response"            doc:"What came back, while it is kept." nullable:"true"`
+	Request           json.RawMessage `json:"request"             doc:"What was sent, while it is kept."`
+	Response          json.RawMessage `json:"response"            doc:"What came back, while it is kept."`
 	Message           *string         `json:"message"             doc:"Why it has failed."`
 	StartedAt         string          `json:"started_at"          format:"date-time"`
 	FinishedAt        *string         `json:"finished_at"         format:"date-time"`

@@ -154,11 +154,15 @@ func (s *server) serve(ctx context.Context, listener net.Listener) error {
 	case err = <-failed:
 		s.params.Log.Error("stopping", "error", err)
 	}
+	stopping, stopped := context.WithTimeout(context.Background(), s.params.Config.ShutdownTimeout)
+	defer stopped()
 	s.draining.Store(true)
-	err = errors.Join(err, s.shutdown(web))
+	s.services.engine.Drain()
+	err = errors.Join(err, s.shutdown(stopping, web))
 	s.intake.Close()
 	stopBackground()
 	workers.Wait()
+	s.services.engine.Stop(stopping)
 	s.services.close(s.params.Log)
 	select {
 	case late := <-failed:
@@ -180,10 +184,8 @@ func (s *server) work(ctx context.Context, workers *sync.WaitGroup, failed chan<
 	s.services.start(ctx, workers, s.params.Log)
 }
 
-// shutdown lets requests under way end, for as long as is allowed.
-func (s *server) shutdown(web *http.Server) error {
-	ctx, cancel := context.WithTimeout(context.Background(), s.params.Config.ShutdownTimeout)
-	defer cancel()
+// shutdown lets requests under way end, until ctx ends.
+func (s *server) shutdown(ctx context.Context, web *http.Server) error {
 	err := web.Shutdown(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
 		s.params.Log.Warn("requests under way were cut", "after", s.params.Config.ShutdownTimeout)

@@ -17,6 +17,7 @@ import (
 	"github.com/actionpulse/actionpulse/internal/config"
 	"github.com/actionpulse/actionpulse/internal/credential"
 	"github.com/actionpulse/actionpulse/internal/credit"
+	"github.com/actionpulse/actionpulse/internal/execution"
 	"github.com/actionpulse/actionpulse/internal/flow"
 	"github.com/actionpulse/actionpulse/internal/httpapi"
 	"github.com/actionpulse/actionpulse/internal/model"
@@ -60,6 +61,9 @@ type services struct {
 	// callees are what steps of flows call.
 	callees callees
 	flows   *flow.Service
+	// engine runs executions.
+	engine     *execution.Engine
+	executions *execution.Service
 }
 
 // servicesParams is what the services need.
@@ -103,7 +107,9 @@ func newServices(p servicesParams) *services {
 	s.openCredits(p)
 	s.models, s.callees = newModels(p)
 	s.flows = newFlows(p, stepTypes(s.callees))
+	s.engine, s.executions = newExecutions(p, s)
 	s.work = work.NewService(work.Params{Keys: p.DB.Keys(), Kinds: map[string]work.Status{
+		execution.Kind:       s.executions.Status,
 		string(credit.Topup): s.books.Status, string(credit.Charge): s.books.Status, string(credit.Adjust): s.books.Status,
 	}})
 	return s
@@ -128,7 +134,7 @@ func (s *services) openCredits(p servicesParams) {
 // start has workers do what goes on behind the services until ctx is done.
 func (s *services) start(ctx context.Context, workers *sync.WaitGroup, log *slog.Logger) {
 	workers.Go(func() {
-		err := s.db.Listen(ctx, s.keys.Forget, func(err error) {
+		err := s.db.Listen(ctx, s.changed, func(err error) {
 			log.Warn("changes made by other servers are not heard", "error", err)
 		})
 		if ctx.Err() == nil {
@@ -141,6 +147,14 @@ func (s *services) start(ctx context.Context, workers *sync.WaitGroup, log *slog
 	workers.Go(func() { s.sweep(ctx, log) })
 	workers.Go(func() { s.settle(ctx, log) })
 	workers.Go(func() { s.webhooks.run(ctx) })
+	workers.Go(func() { s.engine.Run(ctx) })
+}
+
+// changed is called when another server may have changed something that is
+// remembered here, or may have something to run.
+func (s *services) changed() {
+	s.keys.Forget()
+	s.engine.Wake()
 }
 
 // settle does what time has done to credits, every second.
@@ -221,6 +235,7 @@ func (s *server) handler() (http.Handler, error) {
 		Books:         s.services.books,
 		Flows:         s.services.flows,
 		FlowSchema:    s.services.flows.Schema(),
+		Executions:    s.services.executions,
 		Limiter: quota.New(quota.Params{
 			Key:     quota.Limit{Rate: c.Rate.RequestsPerSecond, Burst: c.Rate.Burst},
 			Browser: quota.Limit{Rate: c.Rate.BrowserRequestsPerSecond, Burst: c.Rate.BrowserBurst},

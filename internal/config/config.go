@@ -65,9 +65,11 @@ type Webhooks struct {
 	AllowPrivate bool `name:"allow_private" default:"false" help:"Send webhooks to addresses of private networks and of this machine, too."`
 }
 
-// Flows is what flows may call.
+// Flows is how flows are run and what they may call.
 type Flows struct {
-	AllowPrivate bool `name:"allow_private" default:"false" help:"Let flows call addresses of private networks and of this machine, too, such as a server of models."`
+	Concurrency    int           `name:"concurrency" default:"256" help:"Executions that run at once; further ones wait in the queue."`
+	TraceRetention time.Duration `name:"trace_retention" default:"720h" help:"How long what the steps of an execution said and heard is kept after its end; the execution itself is kept for ever."`
+	AllowPrivate   bool          `name:"allow_private" default:"false" help:"Let flows call addresses of private networks and of this machine, too, such as a server of models."`
 }
 
 // Rate holds the rate budgets. A rate of 0 is unlimited.

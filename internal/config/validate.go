@@ -22,6 +22,8 @@ func (c *Config) Validate() error {
 		between("intake.body_timeout", c.Intake.BodyTimeout, 100*time.Millisecond, 10*time.Minute),
 		between("intake.body_memory", c.Intake.BodyMemory, 8<<20, 1<<40),
 		between("credits.response_retention", c.Credits.ResponseRetention, time.Second, 10*365*24*time.Hour),
+		between("flows.concurrency", c.Flows.Concurrency, 1, 100_000),
+		between("flows.trace_retention", c.Flows.TraceRetention, time.Second, 10*365*24*time.Hour),
 		between("rate.requests_per_second", c.Rate.RequestsPerSecond, 0, 1e9),
 		between("rate.burst", c.Rate.Burst, 1, 1e9),
 		between("rate.browser_requests_per_second", c.Rate.BrowserRequestsPerSecond, 0, 1e9),

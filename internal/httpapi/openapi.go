@@ -45,7 +45,8 @@ func newOpenAPI() *huma.OpenAPI {
 }
 
 // enumerate lists the codes, which are constants of a Go type, and says what an
-// amount is, which Go reads as any JSON.
+// amount is, which Go reads as any JSON, and that there may be no error, which
+// the library cannot say of an object.
 func enumerate(schemas map[string]*huma.Schema) {
 	var known, rejections []any
 	for _, spec := range api.Catalogue {
@@ -60,6 +61,10 @@ func enumerate(schemas map[string]*huma.Schema) {
 	schemas["Rejection"].Properties["code"].Enum = rejections
 	for _, name := range []string{"CreditMove", "CreditTopup", "NewHold", "HoldCapture", "NewReversal"} {
 		schemas[name].Properties["amount"].OneOf = []*huma.Schema{{Type: huma.TypeString}, {Type: huma.TypeNumber}}
+	}
+	for _, name := range []string{"Execution", "TraceStep"} {
+		object := schemas[name].Properties
+		object["error"] = &huma.Schema{OneOf: []*huma.Schema{object["error"], {Type: "null"}}}
 	}
 }
 

@@ -1,0 +1,28 @@
+package app
+
+import (
+	"crypto/rand"
+	"time"
+
+	"github.com/actionpulse/actionpulse/internal/execution"
+	"github.com/actionpulse/actionpulse/internal/storage/executionstore"
+)
+
+// executionLease is how long an execution stays with a server of several that
+// says nothing any more.
+const executionLease = 15 * time.Second
+
+// newExecutions returns what runs flows, and the service of it.
+func newExecutions(p servicesParams, s *services) (*execution.Engine, *execution.Service) {
+	params := execution.Params{
+		Store: executionstore.New(p.DB), Ledger: s.credits, Flows: s.flows, Slots: p.Flows.Concurrency, Guard: p.Guard, Tally: s.tally,
+		Clock: time.Now, Random: rand.Reader, Log: p.Log,
+	}
+	// Reading from this source cannot fail.
+	_, _ = rand.Read(params.Owner[:])
+	if p.Database != "" { // others may share it
+		params.LeaseFor, params.Announce = executionLease, p.DB.Announce
+	}
+	engine := execution.NewEngine(params)
+	return engine, execution.NewService(engine)
+}
