@@ -10,10 +10,10 @@ const (
 	exitFailure = 1
 	// exitUsage: a flag, an argument or a setting is wrong; nothing was done.
 	exitUsage = 2
-	// exitRejected: send brought everything to the server, which rejected
-	// some of the items.
+	// exitRejected: what was given was read to its end, and some of it was
+	// rejected: items by the server, or a flow's definition.
 	exitRejected = 3
-	// exitGaveUp: send repeated a request as often as it may without
+	// exitGaveUp: a request was repeated as often as it may be without
 	// success; the same command can go on later.
 	exitGaveUp = 4
 	// exitRefused: the data folder cannot be used as it is, and the message
@@ -22,6 +22,9 @@ const (
 	// exitStorage: a write to the data folder failed while serving, and the
 	// process ended at once rather than say something untrue.
 	exitStorage = 6
+	// exitExecution: the execution of a flow has ended without success: it
+	// failed or was cancelled.
+	exitExecution = 7
 	// exitInterrupted: the command was stopped by a signal.
 	exitInterrupted = 130
 )

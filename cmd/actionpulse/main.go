@@ -24,6 +24,7 @@ type commandLine struct {
 	Init         initCommand         `cmd:"" help:"Make a data folder with its first accounts and keys."`
 	Serve        serveCommand        `cmd:"" help:"Serve a data folder over HTTP."`
 	Send         sendCommand         `cmd:"" help:"Send events from files."`
+	Flow         flowCommand         `cmd:"" help:"Check, publish and run flows."`
 	Verify       verifyCommand       `cmd:"" help:"Check that the parts of a data folder agree."`
 	Repair       repairCommand       `cmd:"" help:"Rebuild what can be rebuilt of a data folder."`
 	Organization organizationCommand `cmd:"" help:"List, suspend and resume organizations."`

@@ -110,7 +110,7 @@ func (c *sendCommand) settings() (endpoint string, o sendfile.Options, err error
 	if c.Key == "" {
 		return "", o, errors.New("no ingest key: set ACTIONPULSE_KEY or --key")
 	}
-	if strings.ContainsFunc(c.Key, unicode.IsControl) || strings.TrimSpace(c.Key) != c.Key {
+	if !isWhole(c.Key) {
 		return "", o, errors.New("the ingest key holds white space or control characters: was it copied whole?")
 	}
 	if c.BatchSize < 1 || c.BatchSize > sendfile.MaxBatch {
@@ -137,8 +137,17 @@ func (c *sendCommand) settings() (endpoint string, o sendfile.Options, err error
 	}, err
 }
 
+// isWhole reports whether a key holds no character that none has.
+func isWhole(key string) bool {
+	return !strings.ContainsFunc(key, unicode.IsControl) && strings.TrimSpace(key) == key
+}
+
 // trackURL returns the address of the track method of a server.
-func trackURL(server string) (string, error) {
+func trackURL(server string) (string, error) { return methodURL(server, "v1", "track") }
+
+// methodURL returns the address of a method of a server. The parts of its path
+// are escaped.
+func methodURL(server string, path ...string) (string, error) {
 	u, err := url.Parse(server)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 		return "", errors.New("--url is not an address like https://events.example.com")
@@ -146,7 +155,10 @@ func trackURL(server string) (string, error) {
 	if u.User != nil || u.RawQuery != "" || u.Fragment != "" {
 		return "", errors.New("--url holds a user, a query or a fragment: give the server's address only")
 	}
-	return u.JoinPath("v1", "track").String(), nil
+	for i := range path {
+		path[i] = url.PathEscape(path[i])
+	}
+	return u.JoinPath(path...).String(), nil
 }
 
 // newSendClient returns a client that follows no redirect: the key is for the
