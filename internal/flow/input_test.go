@@ -83,7 +83,7 @@ func TestHostileSchemasEnd(t *testing.T) {
 	var doubled strings.Builder
 	doubled.WriteString(`{"$ref": "#/$defs/d0", "$defs": {`)
 	for i := range 60 {
-		doubled.WriteString(fmt.Sprintf(`"d%d": {"not": {"anyOf": [{"$ref": "#/$defs/d%d"}, {"$ref": "#/$defs/d%d"}]}}, `, i, i+1, i+1))
+		fmt.Fprintf(&doubled, `"d%d": {"not": {"anyOf": [{"$ref": "#/$defs/d%d"}, {"$ref": "#/$defs/d%d"}]}}, `, i, i+1, i+1)
 	}
 	doubled.WriteString(`"d60": {"type": "null"}}}`)
 	both := `{"anyOf": [{"properties": {"a": {"$ref": "#"}}, "required": ["b"]}, {"properties": {"a": {"$ref": "#"}}, "required": ["c"]}]}`
