@@ -164,10 +164,11 @@ func TestExpressionsEnd(t *testing.T) {
 	s := NewScope(map[string]any{"list": numbers, "text": strings.Repeat("x", 200_000)}, nil)
 	var doubled strings.Builder
 	doubled.WriteString("let a00 = input.text; ")
-	nested := "let a00 = [1, 2]; "
+	var nested strings.Builder
+	nested.WriteString("let a00 = [1, 2]; ")
 	for i := range 40 {
 		doubled.WriteString("let " + name(i+1) + " = " + name(i) + " + " + name(i) + "; ")
-		nested += "let " + name(i+1) + " = [" + name(i) + ", " + name(i) + "]; "
+		nested.WriteString("let " + name(i+1) + " = [" + name(i) + ", " + name(i) + "]; ")
 	}
 	for _, source := range []string{
 		`count(input.list, all(input.list, count(input.list, true) > 0))`,
@@ -191,7 +192,7 @@ func TestExpressionsEnd(t *testing.T) {
 		`map(input.list, uniq(input.list))`,
 		`map(input.list, toJSON(input.list))`,
 		`map(input.list, input.text)`,
-		doubled.String() + name(40), nested + name(40), nested + "toJSON(" + name(40) + ")", nested + name(40) + " == " + name(40),
+		doubled.String() + name(40), nested.String() + name(40), nested.String() + "toJSON(" + name(40) + ")", nested.String() + name(40) + " == " + name(40),
 		`9007199254740993 * 9007199254740993`, `9223372036854775807 + 1`, `-9223372036854775807 - 2`, `2.0 ** 5000`, `0 / 0`, `1 / 0`, `1 % 0`,
 		`input.text.member`, `input.list['a']`, `1 + 'a'`, `not 1`, `input.nothing ? 1 : 2`, `fromJSON('{')`, `'a' matches '('`, `fromBase64('/w==')`,
 	} {
