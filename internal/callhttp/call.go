@@ -21,8 +21,8 @@ func (c *Client) Call(ctx context.Context, r *step.Request) (*step.Response, err
 		header.Set(name, value)
 	}
 	response, err := c.Open(ctx, &Request{Method: r.Method, URL: r.URL, Header: header, Body: r.Body})
-	if f, ok := errors.AsType[*Failure](err); ok {
-		return nil, &step.Failure{Sent: f.Sent, Retryable: f.Retryable, Message: f.Message, Err: f.Err}
+	if f, ok := errors.AsType[*Error](err); ok {
+		return nil, &step.Error{Sent: f.Sent, Retryable: f.Retryable, Message: f.Message, Err: f.Err}
 	}
 	if err != nil {
 		return nil, err

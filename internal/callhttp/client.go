@@ -94,8 +94,8 @@ type Request struct {
 	Body        []byte
 }
 
-// Failure says why there is no answer.
-type Failure struct {
+// Error says why there is no answer.
+type Error struct {
 	// Sent says that the request may have reached the other side, in whole or
 	// in part. When it is false, it has not.
 	Sent bool
@@ -106,13 +106,13 @@ type Failure struct {
 	Err     error
 }
 
-func (f *Failure) Error() string { return f.Message + ": " + f.Err.Error() }
+func (f *Error) Error() string { return f.Message + ": " + f.Err.Error() }
 
 // Unwrap returns the cause.
-func (f *Failure) Unwrap() error { return f.Err }
+func (f *Error) Unwrap() error { return f.Err }
 
 // Open sends a request and returns the answer as far as its header; the body
-// must be closed. Errors are [*Failure].
+// must be closed. Errors are [*Error].
 func (c *Client) Open(ctx context.Context, r *Request) (*http.Response, error) {
 	var asked, connected atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
@@ -121,13 +121,13 @@ func (c *Client) Open(ctx context.Context, r *Request) (*http.Response, error) {
 	})
 	request, err := c.request(ctx, r)
 	if err != nil {
-		return nil, &Failure{Message: "the URL or the method cannot be used", Err: err}
+		return nil, &Error{Message: "the URL or the method cannot be used", Err: err}
 	}
 	response, err := c.client.Do(request)
 	if err == nil {
 		return response, nil
 	}
-	f := &Failure{Sent: connected.Load(), Err: err}
+	f := &Error{Sent: connected.Load(), Err: err}
 	f.Message, f.Retryable = explain(err)
 	if !asked.Load() && ctx.Err() == nil {
 		f.Message, f.Retryable = "the request cannot be sent: a header or the URL is not valid", false

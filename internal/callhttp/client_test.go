@@ -73,13 +73,13 @@ func client() *callhttp.Client {
 }
 
 // call makes a call and returns its failure.
-func call(t *testing.T, ctx context.Context, c *callhttp.Client, r *step.Request) (*step.Response, *step.Failure) { //nolint:revive // t comes first
+func call(t *testing.T, ctx context.Context, c *callhttp.Client, r *step.Request) (*step.Response, *step.Error) { //nolint:revive // t comes first
 	t.Helper()
 	response, err := c.Call(ctx, r)
 	if err == nil {
 		return response, nil
 	}
-	f, ok := errors.AsType[*step.Failure](err)
+	f, ok := errors.AsType[*step.Error](err)
 	if !ok {
 		t.Fatalf("%v is no failure", err)
 	}

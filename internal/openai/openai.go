@@ -150,7 +150,7 @@ func (p *provider) describe(err error, response *http.Response) error {
 
 // failed is why there is no answer.
 func failed(err error) error {
-	f, ok := errors.AsType[*callhttp.Failure](err)
+	f, ok := errors.AsType[*callhttp.Error](err)
 	if !ok {
 		return err
 	}

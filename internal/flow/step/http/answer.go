@@ -76,7 +76,7 @@ func refusal(response *Response, call *step.Call, now time.Time) *step.Error {
 
 // failed is why there is no answer.
 func failed(err error, call *step.Call) error {
-	f, ok := errors.AsType[*Failure](err)
+	f, ok := errors.AsType[*Error](err)
 	if !ok {
 		return &step.Error{Code: api.CodeStepFailed, Message: "the server has failed to make the call", Outcome: step.Unknown, Call: call, Err: err}
 	}

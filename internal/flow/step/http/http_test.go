@@ -70,7 +70,7 @@ func TestConformance(t *testing.T) {
 		w.Header().Add("X-Many", "two")
 		_, _ = io.WriteString(w, `{"n": 3, "list": [1.5, null]}`)
 	})
-	members := func(format string, args ...any) string { return fmt.Sprintf(format, args...) }
+	members := fmt.Sprintf
 	steptest.Run(t, steptest.Case{
 		Type: kind(), Effect: step.Calls, Input: `{"user": "ada", "tags": ["a", "b"], "bad": "a\u0001b", "list": []}`,
 		Members: members(`{"method": "POST", "url": "%s/users/${input.user}?a=1", "headers": {"X-Team": "${input.user}", "X-N": 3}, "query": {"tag": "${input.tags}", "none": null},

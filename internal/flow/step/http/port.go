@@ -12,7 +12,7 @@ import (
 	"context"
 )
 
-// Caller makes calls. Errors are [*Failure].
+// Caller makes calls. Errors are [*Error].
 type Caller interface {
 	Call(ctx context.Context, r *Request) (*Response, error)
 }
@@ -37,8 +37,8 @@ type Response struct {
 	TooLarge bool
 }
 
-// Failure says why there is no answer.
-type Failure struct {
+// Error says why there is no answer.
+type Error struct {
 	// Sent says that the request may have reached the other side.
 	Sent bool
 	// Retryable says that the same call may succeed later.
@@ -48,7 +48,7 @@ type Failure struct {
 	Err     error
 }
 
-func (f *Failure) Error() string { return f.Message }
+func (f *Error) Error() string { return f.Message }
 
 // Unwrap returns the cause.
-func (f *Failure) Unwrap() error { return f.Err }
+func (f *Error) Unwrap() error { return f.Err }
