@@ -69,8 +69,8 @@ func (s *Service) cancelQueued(ctx context.Context, x *Execution) error {
 	if err := r.recall(); err != nil {
 		return err
 	}
-	seen := r.x.Lease
-	r.x.FinishedAt, r.x.Status, r.x.Lease.Owner = s.params.now(), Cancelled, [16]byte{}
+	seen := r.lease
+	r.x.FinishedAt, r.x.Status = s.params.now(), Cancelled
 	used, usage := r.used()
 	r.x.Usage = usage
 	end := &End{Execution: r.x, Progress: r.take()}
@@ -89,7 +89,9 @@ func (s *Service) cancelQueued(ctx context.Context, x *Execution) error {
 	if err := s.params.Ledger.Do(context.WithoutCancel(ctx), op); err != nil {
 		return fmt.Errorf("cancel an execution: %w", err)
 	}
-	*x = end.Execution
+	r.x = end.Execution
+	*x = r.x
 	s.engine.hub.end(x)
+	r.report()
 	return nil
 }

@@ -77,26 +77,31 @@ type Engine struct {
 	params Params
 	hub    *hub
 	wake   chan struct{}
-	// stopping is closed when no step may begin any more.
-	stopping chan struct{}
+	// draining ends, with errStopping, when no step may begin any more.
+	draining context.Context
+	drain    context.CancelCauseFunc
 
-	mu   sync.Mutex
+	mu sync.Mutex
+	// free is the room there is. What is taken of it, done counts: by runs, and
+	// by those who may begin one.
 	free int
+	done sync.WaitGroup
 	// underWay are the runs by the id of their execution.
 	underWay map[string]*run
-	done     sync.WaitGroup
+	// strays are what the store says that this process runs, and that it did
+	// not when it last looked.
+	strays map[Held]bool
 }
 
 // NewEngine returns an Engine that does nothing until [Engine.Run].
 func NewEngine(p Params) *Engine {
-	return &Engine{
-		params: p, hub: newHub(), wake: make(chan struct{}, 1), stopping: make(chan struct{}), free: p.Slots,
-		underWay: map[string]*run{},
-	}
+	e := &Engine{params: p, hub: newHub(), wake: make(chan struct{}, 1), free: p.Slots, underWay: map[string]*run{}}
+	e.draining, e.drain = context.WithCancelCause(context.Background())
+	return e
 }
 
-// Run claims and runs what is queued until the context ends or the engine is
-// drained. It leaves what runs to [Engine.Stop].
+// Run claims and runs what is queued until the engine is drained, and keeps the
+// leases until the context ends. It leaves what runs then to [Engine.Stop].
 func (e *Engine) Run(ctx context.Context) {
 	e.void(ctx)
 	look := time.NewTicker(lookForWork)
@@ -110,8 +115,6 @@ func (e *Engine) Run(ctx context.Context) {
 		case <-look.C:
 		case <-renew.C:
 			e.renew(ctx)
-		case <-e.stopping:
-			return
 		case <-ctx.Done():
 			return
 		}
@@ -129,16 +132,13 @@ func (e *Engine) Wake() {
 // Drain lets no step begin any more: runs end after the steps that are under
 // way, and what has not ended is queued again. It does not wait.
 func (e *Engine) Drain() {
-	e.mu.Lock()
+	e.mu.Lock() // so that nobody takes room that Stop does not know of
 	defer e.mu.Unlock()
-	if !e.isStopping() {
-		close(e.stopping)
-	}
+	e.drain(errStopping)
 }
 
 // Stop drains and waits for the steps that are under way, until the context
-// ends; then they are cut. Run must have returned, and nobody may call the
-// service any more.
+// ends; then they are cut. Run must have returned.
 func (e *Engine) Stop(ctx context.Context) {
 	e.Drain()
 	ended := make(chan struct{})
@@ -146,28 +146,27 @@ func (e *Engine) Stop(ctx context.Context) {
 		e.done.Wait()
 		close(ended)
 	}()
-	select {
-	case <-ended:
-		return
-	case <-ctx.Done():
+	renew := time.NewTicker(e.renewEvery())
+	defer renew.Stop()
+	for {
+		select {
+		case <-ended:
+			return
+		case <-renew.C:
+			e.renew(ctx)
+			continue
+		case <-ctx.Done():
+		}
+		break
 	}
-	e.mu.Lock()
-	for _, r := range e.underWay {
+	for _, r := range e.running() {
 		r.cancel(errStopping)
 	}
-	e.mu.Unlock()
 	<-ended
 }
 
 // isStopping says whether no step may begin.
-func (e *Engine) isStopping() bool {
-	select {
-	case <-e.stopping:
-		return true
-	default:
-		return false
-	}
-}
+func (e *Engine) isStopping() bool { return e.draining.Err() != nil }
 
 // reserve keeps room for an execution, if there is some.
 func (e *Engine) reserve() bool {
@@ -177,6 +176,7 @@ func (e *Engine) reserve() bool {
 		return false
 	}
 	e.free--
+	e.done.Add(1)
 	return true
 }
 
@@ -189,6 +189,7 @@ func (e *Engine) reserveAll() int {
 	}
 	n := min(e.free, claimLimit)
 	e.free -= n
+	e.done.Add(n)
 	return n
 }
 
@@ -199,6 +200,7 @@ func (e *Engine) giveBack(n int) {
 	e.mu.Lock()
 	e.free += n
 	e.mu.Unlock()
+	e.done.Add(-n)
 }
 
 // queued sees to an execution that was put into the queue.
@@ -215,107 +217,22 @@ func (e *Engine) queued(ctx context.Context) {
 	}
 }
 
-// void queues what processes have left that are gone.
-func (e *Engine) void(ctx context.Context) {
-	for delay := time.Second; ; {
-		err := e.params.Store.Void(ctx, e.params.Owner)
-		if err == nil || ctx.Err() != nil {
-			return
-		}
-		e.params.Log.Error("executions that were interrupted are not queued again yet", "error", err)
-		if !pause(ctx, delay) {
-			return
-		}
-	}
-}
-
-// claim claims as much from the queue as there is room for.
-func (e *Engine) claim(ctx context.Context) {
-	for {
-		room := e.reserveAll()
-		if room == 0 {
-			return
-		}
-		claimed, err := e.params.Store.Claim(ctx, ClaimParams{
-			Owner: e.params.Owner, Lease: e.params.LeaseFor, Now: e.params.now(), Limit: room,
-		})
-		if err != nil && ctx.Err() == nil {
-			e.params.Log.Warn("no executions were claimed", "error", err)
-		}
-		for i := range claimed {
-			e.load(ctx, &claimed[i])
-		}
-		e.giveBack(room - len(claimed))
-		if len(claimed) < room {
-			return
-		}
-	}
-}
-
-// load runs an execution that was claimed.
-func (e *Engine) load(ctx context.Context, x *Execution) {
-	version, err := e.params.Flows.Load(ctx, x.FlowID, x.Version)
-	if err == nil {
-		e.run(*x, version)
-		return
-	}
-	e.params.Log.Error("the flow of an execution cannot be read", "execution", x.ID, "error", err)
-	if err := e.params.Store.Release(context.WithoutCancel(ctx), x.Number, x.Lease); err != nil {
-		e.params.Log.Error("an execution was not given back to the queue", "execution", x.ID, "error", err)
-	}
-	e.giveBack(1)
-}
-
 // run runs an execution in the room that was kept for it.
 func (e *Engine) run(x Execution, version *flow.Version) {
 	r := newRun(e, x, version)
 	e.mu.Lock()
 	e.underWay[x.ID] = r
-	e.done.Add(1)
 	e.mu.Unlock()
 	go func() {
-		defer e.done.Done()
 		r.do()
 		e.mu.Lock()
-		delete(e.underWay, x.ID)
-		e.free++
+		if e.underWay[x.ID] == r { // it may have been claimed anew
+			delete(e.underWay, x.ID)
+		}
 		e.mu.Unlock()
+		e.giveBack(1)
 		e.Wake()
 	}()
-}
-
-// renewEvery is how often leases are renewed, and wishes to cancel seen.
-func (e *Engine) renewEvery() time.Duration {
-	if e.params.LeaseFor == 0 {
-		return time.Minute
-	}
-	return e.params.LeaseFor / 3
-}
-
-// renew renews the leases, cancels what somebody wants to end, and ends the
-// runs whose lease has passed on.
-func (e *Engine) renew(ctx context.Context) {
-	before := e.running()
-	held, err := e.params.Store.Renew(ctx, e.params.Owner, e.params.LeaseFor)
-	if err != nil {
-		if ctx.Err() == nil {
-			e.params.Log.Warn("the leases of executions were not renewed", "error", err)
-		}
-		return
-	}
-	byNumber := make(map[int64]Held, len(held))
-	for _, one := range held {
-		byNumber[one.Number] = one
-	}
-	for _, r := range before {
-		one, ok := byNumber[r.x.Number]
-		switch {
-		case !ok || one.Epoch != r.x.Lease.Epoch:
-			r.cancel(errLost)
-		case one.CancelAsked:
-			r.cancel(errCancelled)
-		}
-	}
 }
 
 // runs says whether an execution runs here.

@@ -42,9 +42,14 @@ func (s *Service) Follow(ctx context.Context, projectID, executionID string, tel
 			if now.Status == last {
 				continue
 			}
+			if now.Status.Ended() {
+				if err := drain(w, tell); err != nil {
+					return err
+				}
+			}
 			e = Event{Type: "execution", Execution: &now}
 		case <-alive.C:
-		case <-s.engine.stopping:
+		case <-s.engine.draining.Done():
 			return nil
 		case <-ctx.Done():
 			return nil

@@ -31,7 +31,11 @@ func (r *run) note(s *Step, c *Call) {
 			r.pending.steps = map[Place]*Step{}
 		}
 		r.pending.steps[s.Place] = s
-		r.engine.hub.tell(r.x.ID, Event{Type: "step", Step: new(*s)})
+		shown := *s
+		if len(r.program.Trace.Redact) > 0 { // it is in the trace, without what is not to be shown
+			shown.Output = nil
+		}
+		r.engine.hub.tell(r.x.ID, Event{Type: "step", Step: &shown})
 	}
 	if c == nil {
 		return
@@ -57,7 +61,7 @@ func (r *run) known(at Place) *Step {
 func (r *run) take() Progress {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	p := Progress{Number: r.x.Number, ProjectID: r.x.ProjectID}
+	p := Progress{Number: r.number, ProjectID: r.x.ProjectID}
 	for _, s := range r.pending.steps {
 		p.Steps = append(p.Steps, *s)
 	}
@@ -68,13 +72,21 @@ func (r *run) take() Progress {
 	return p
 }
 
-// flush writes the journal. errLost if the lease has passed on.
+// flush writes the journal, and returns once everything that was noted before is
+// written, also what somebody else is writing. After a failure nothing more is
+// written: what came before it is missing. errLost if the lease has passed on.
 func (r *run) flush() error {
+	r.writing.Lock()
+	defer r.writing.Unlock()
+	if r.unwritten != nil {
+		return r.unwritten
+	}
 	p := r.take()
 	if len(p.Steps) == 0 && len(p.Calls) == 0 {
 		return nil
 	}
-	return r.write(func() *credit.Op { return progressOp(&r.engine.params, &p, r.x.Lease) })
+	r.unwritten = r.write(func() *credit.Op { return progressOp(&r.engine.params, &p, r.lease) })
+	return r.unwritten
 }
 
 // Delays between attempts to write.
@@ -108,7 +120,7 @@ func (r *run) write(op func() *credit.Op) error {
 		}
 		r.engine.params.Log.Warn("the journal of an execution was not written; it is tried again", "execution", r.x.ID, "error", err)
 		if !r.mayWait(delay) {
-			return fmt.Errorf("write the journal of an execution: %w", errStopping)
+			return fmt.Errorf("write the journal of an execution: %w", context.Cause(r.ctx))
 		}
 	}
 }

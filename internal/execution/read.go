@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/actionpulse/actionpulse/internal/credit"
+	"github.com/actionpulse/actionpulse/internal/flow"
 	"github.com/actionpulse/actionpulse/internal/flow/step"
 	"github.com/actionpulse/actionpulse/internal/model"
 )
@@ -93,6 +94,11 @@ type Trace struct {
 	block *step.Block
 }
 
+// NewTrace returns the trace of an execution of a program.
+func NewTrace(x *Execution, steps []Step, calls []Call, p *flow.Program) *Trace {
+	return &Trace{Execution: *x, Steps: steps, Calls: calls, block: p.Steps}
+}
+
 // Trace returns what an execution has done so far. Faults: not_found.
 func (s *Service) Trace(ctx context.Context, projectID, executionID string) (Trace, error) {
 	x, err := s.Get(ctx, projectID, executionID)
@@ -109,7 +115,8 @@ func (s *Service) Trace(ctx context.Context, projectID, executionID string) (Tra
 		return Trace{}, fmt.Errorf("read the flow of an execution: %w", err)
 	}
 	t.block = version.Program.Steps
-	return t, t.redact(version.Program)
+	t.redact(version.Program)
+	return t, nil
 }
 
 // trace is what the run has done.

@@ -20,7 +20,11 @@ import (
 
 // run is an execution being run by this process.
 type run struct {
-	engine  *Engine
+	engine *Engine
+	// number and lease are the execution's, and never change.
+	number int64
+	lease  Lease
+	// x is only touched by the run itself.
 	x       Execution
 	program *flow.Program
 	// ctx ends when nothing more is to be done; its cause says why.
@@ -36,10 +40,18 @@ type run struct {
 	begun []string
 	// pending is what is not written yet.
 	pending pending
+
+	// writing is held by who writes the journal; unwritten says that something
+	// of it is lost, and why.
+	writing   sync.Mutex
+	unwritten error
 }
 
 func newRun(e *Engine, x Execution, version *flow.Version) *run {
-	r := &run{engine: e, x: x, program: version.Program, journal: map[Place]*Step{}, calls: map[string]*Call{}}
+	r := &run{
+		engine: e, number: x.Number, lease: x.Lease, x: x, program: version.Program,
+		journal: map[Place]*Step{}, calls: map[string]*Call{},
+	}
 	limited, stop := context.WithDeadlineCause(context.Background(), r.deadline(), errTimeout)
 	ctx, cancel := context.WithCancelCause(limited)
 	r.ctx, r.cancel = ctx, func(reason error) {
@@ -99,7 +111,7 @@ func cause(ctx context.Context, err error) error {
 	return err
 }
 
-// recall reads the journal.
+// recall reads the journal, and forgets what is not in it.
 func (r *run) recall() error {
 	var steps []Step
 	var calls []Call
@@ -110,9 +122,12 @@ func (r *run) recall() error {
 		}
 		r.engine.params.Log.Warn("the journal of an execution was not read; it is tried again", "execution", r.x.ID, "error", err)
 		if !r.mayWait(delay) {
-			return errStopping
+			return context.Cause(r.ctx)
 		}
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.journal, r.calls, r.begun, r.pending = map[Place]*Step{}, map[string]*Call{}, nil, pending{}
 	for i := range steps {
 		r.journal[steps[i].Place] = &steps[i]
 	}
@@ -178,7 +193,7 @@ func (r *run) finish(output []byte, reason error) {
 			Code: api.CodeExecutionTimeout, Message: fmt.Sprintf("the execution did not end within %v", r.program.Limits.Timeout),
 		}
 	case failed:
-		x.Status, x.Failure = Failed, &Failure{Code: failure.Code, Message: failure.Message}
+		x.Status, x.Failure = Failed, &Failure{Code: failure.Code, Message: blankText(failure.Message, r.secrets(nil, nil))}
 	}
 	r.end()
 }
@@ -190,36 +205,28 @@ func isReason(err error) bool {
 
 // end writes how the execution has ended, and settles its hold.
 func (r *run) end() {
-	used, usage := r.used()
-	r.x.Usage = usage
-	end := &End{Execution: r.x}
-	end.Progress = r.take()
-	for _, c := range r.unanswered() {
-		end.Calls = append(end.Calls, *c)
+	created, err := false, r.unwritten
+	if err == nil {
+		created, err = r.writeEnd()
 	}
-	var op *credit.Op
-	err := r.write(func() *credit.Op {
-		op = endOp(&r.engine.params, end, used, r.x.Lease, r.program)
-		return op
-	})
-	if errors.Is(err, errUnwritten) { // what is left out cannot be charged: nobody could say what for
+	if errors.Is(err, errUnwritten) {
 		r.engine.params.Log.Error("an execution ends without the last of its journal", "execution", r.x.ID, "error", err)
-		end.Execution.Status, end.Execution.Output = Failed, nil
-		end.Execution.Failure = &Failure{Code: api.CodeStepFailed, Message: "the server failed"}
-		end.Steps, end.Calls = nil, nil
-		err = r.write(func() *credit.Op {
-			op = endOp(&r.engine.params, end, 0, r.x.Lease, r.program)
-			return op
-		})
+		r.x.Status, r.x.Output, r.x.Failure = Failed, nil, &Failure{Code: api.CodeStepFailed, Message: "the server failed"}
+		// What is left out is not charged: nobody could say what for.
+		if err = r.recall(); err == nil {
+			created, err = r.writeEnd()
+		}
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, errLost):
+		return // it is another's now
+	case err != nil:
 		r.engine.params.Log.Error("a run has ended, and its execution was not", "execution", r.x.ID, "error", err)
 		r.release()
 		return
 	}
 	crash.Point("execution.ended")
-	r.x = end.Execution
-	if !op.Outcome.Created { // a COMMIT that was not confirmed had landed
+	if !created { // a COMMIT that was not confirmed had landed
 		if x, found, err := r.engine.params.Store.Find(context.Background(), r.x.ProjectID, r.x.ID); err == nil && found {
 			r.x = x
 		}
@@ -228,22 +235,44 @@ func (r *run) end() {
 	r.report()
 }
 
+// writeEnd writes the end with what is left of the journal, and says whether it
+// was not there before.
+func (r *run) writeEnd() (created bool, err error) {
+	used, usage := r.used()
+	r.x.Usage = usage
+	end := &End{Progress: r.take(), Execution: r.x}
+	for _, c := range r.unanswered() {
+		end.Calls = append(end.Calls, *c)
+	}
+	var op *credit.Op
+	if err := r.write(func() *credit.Op {
+		op = endOp(&r.engine.params, end, used, r.lease, r.program)
+		return op
+	}); err != nil {
+		return false, err
+	}
+	r.x = end.Execution
+	return op.Outcome.Created, nil
+}
+
 // report tells of the execution that has ended.
 func (r *run) report() {
 	if r.engine.params.Finished == nil {
 		return
 	}
-	r.engine.params.Finished(r.trace())
+	t := r.trace()
+	t.redact(r.program)
+	r.engine.params.Finished(t)
 }
 
 // release gives the execution back to the queue.
 func (r *run) release() {
-	if err := r.flush(); err != nil {
+	if err := r.flush(); err != nil && !errors.Is(err, errLost) {
 		r.engine.params.Log.Warn("what an execution has done since it was last written is done again", "execution", r.x.ID, "error", err)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
 	defer cancel()
-	if err := r.engine.params.Store.Release(ctx, r.x.Number, r.x.Lease); err != nil {
+	if err := r.engine.params.Store.Release(ctx, r.number, r.lease); err != nil {
 		r.engine.params.Log.Warn("an execution was not given back to the queue; the next start does it", "execution", r.x.ID, "error", err)
 	}
 	r.x.Status, r.x.Lease.Owner, r.x.FinishedAt = Queued, [16]byte{}, time.Time{}
@@ -262,17 +291,35 @@ func (r *run) used() (credit.Amount, model.Usage) {
 	var usage model.Usage
 	begun := false
 	for _, s := range r.journal {
-		used += s.Price
+		used = atMost(used, s.Price)
 		begun = begun || s.State != StepSkipped
 	}
 	for _, c := range r.calls {
-		used += c.Price
-		usage = usage.Add(c.Usage)
+		used = atMost(used, c.Price)
+		usage = sumOf(usage, c.Usage)
 	}
 	if begun && r.program.Price != nil {
-		used += r.program.Price.PerRun
+		used = atMost(used, r.program.Price.PerRun)
 	}
 	return used, usage
+}
+
+// atMost is the sum of two amounts, and at most the largest amount there is:
+// what providers count may be anything.
+func atMost(a, b credit.Amount) credit.Amount { return min(a, credit.MaxAmount-b) + b }
+
+// maxTokens is how many tokens are counted at most.
+const maxTokens = 1 << 52
+
+// sumOf is the sum of two usages.
+func sumOf(a, b model.Usage) model.Usage { return plausible(plausible(a).Add(plausible(b))) }
+
+// plausible is a usage that can be kept.
+func plausible(u model.Usage) model.Usage {
+	for _, n := range []*int64{&u.Input, &u.Output, &u.Cached, &u.Reasoning} {
+		*n = max(0, min(*n, maxTokens))
+	}
+	return u
 }
 
 // lastCall is the latest call of a step, nil if there is none.
@@ -293,7 +340,7 @@ func (r *run) pause(ctx context.Context, d time.Duration) error {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-r.engine.stopping:
+	case <-r.engine.draining.Done():
 	case <-ctx.Done():
 	}
 	return r.mayBegin(ctx)

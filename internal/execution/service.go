@@ -175,7 +175,7 @@ func (s *Service) await(ctx context.Context, w *watch, x Execution, wait *time.D
 	}
 	again := time.NewTicker(lookAgain)
 	defer again.Stop()
-	stopping := s.engine.stopping
+	stopping := s.engine.draining.Done()
 	for waiting := true; waiting; {
 		select {
 		case end := <-w.ended:
@@ -307,6 +307,7 @@ func (c *creation) run(ctx context.Context) error {
 		e.run(c.Execution, c.version)
 	case c.slot:
 		e.giveBack(1)
+		e.Wake() // for what was queued meanwhile
 		c.slot, c.Status, c.Lease = false, Queued, Lease{}
 	case made && c.Status == Queued:
 		e.queued(ctx)

@@ -46,7 +46,11 @@ func (b block) RunBlock(ctx context.Context, inner *step.Block, scope *template.
 func (r *run) runStep(ctx context.Context, s *step.Step, scope *template.Scope, iteration string) error {
 	at := Place{Step: s.ID, Iteration: iteration}
 	before := r.known(at)
-	if before != nil && (before.State == StepFinished || before.State == StepSkipped) {
+	switch {
+	case before == nil || before.State == StepStarted:
+	case before.State == StepFailed: // the server stopped before the execution had ended
+		return &step.Error{Code: before.Failure.Code, Message: before.Failure.Message}
+	default:
 		return setStep(scope, before)
 	}
 	if err := r.mayBegin(ctx); err != nil {
@@ -117,6 +121,7 @@ func setStep(scope *template.Scope, row *Step) error {
 // failed notes that a step has failed for good.
 func (r *run) failed(s *step.Step, at Place, reason *step.Error) error {
 	now := r.engine.params.now()
+	reason = &step.Error{Code: reason.Code, Message: blankText(reason.Message, r.secrets(nil, nil)), Outcome: reason.Outcome, Err: reason.Err}
 	row := Step{Place: at, Type: s.Type, Attempt: 1, StartedAt: now}
 	if before := r.known(at); before != nil {
 		row = *before
@@ -145,6 +150,7 @@ func (o *stepRun) do(ctx context.Context) (*Step, error) {
 	if err != nil {
 		return nil, err
 	}
+	outer := ctx
 	if o.calls() {
 		// A call that is under way is not cut because a neighbour has failed:
 		// it would be paid for all the same.
@@ -158,7 +164,7 @@ func (o *stepRun) do(ctx context.Context) (*Step, error) {
 		if err == nil {
 			return o.finished(attempt, &result)
 		}
-		if isReason(err) { // of a step within
+		if isReason(err) && !o.calls() { // of a step within
 			return nil, err
 		}
 		o.answered(err)
@@ -169,7 +175,10 @@ func (o *stepRun) do(ctx context.Context) (*Step, error) {
 		if !again {
 			return nil, o.run.failed(o.step, o.at, final(o.step, err))
 		}
-		if err := o.run.pause(ctx, wait); err != nil {
+		if err := o.run.flush(); err != nil { // it was answered, and is not interrupted now
+			return nil, err
+		}
+		if err := o.run.pause(outer, wait); err != nil {
 			return nil, err
 		}
 	}
@@ -238,6 +247,12 @@ func (o *stepRun) attempt(ctx context.Context, attempt int) (result step.Result,
 		ctx, cancel = context.WithTimeoutCause(ctx, o.step.Timeout, errStepTimeout)
 		defer cancel()
 	}
+	if o.step.Program.Effect() == step.Timed { // it goes on elsewhere from where it is
+		drained, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		defer context.AfterFunc(o.run.engine.draining, func() { cancel(errStopping) })()
+		ctx = drained
+	}
 	defer func() {
 		if err != nil && !o.calls() && errors.Is(context.Cause(ctx), errStepTimeout) {
 			err = step.Failed(err, fmt.Sprintf("it did not end within %v", o.step.Timeout))
@@ -270,8 +285,12 @@ func (o *stepRun) finished(attempt int, result *step.Result) (*Step, error) {
 		Place: o.at, Type: o.step.Type, State: StepFinished, Attempt: attempt, Output: output,
 		Price: o.run.program.StepPrice(o.step.ID), StartedAt: o.started, FinishedAt: now,
 	}
-	if result.Call != nil {
-		if err := o.describe(result.Call, CallSucceeded); err != nil {
+	called := result.Call
+	if called == nil && o.call != nil {
+		called = &step.Call{}
+	}
+	if called != nil {
+		if err := o.describe(&Call{Status: CallSucceeded}, called, result.Value); err != nil {
 			return nil, err
 		}
 	}
@@ -292,54 +311,6 @@ func encodeValue(value map[string]any) (json.RawMessage, error) {
 		value = map[string]any{}
 	}
 	return template.Encode(value)
-}
-
-// answered journals what became of a call that has not succeeded.
-func (o *stepRun) answered(err error) {
-	if o.call == nil {
-		return
-	}
-	status, described := CallUnknown, &step.Call{}
-	if failure, ok := errors.AsType[*step.Error](err); ok {
-		if failure.Outcome != step.Unknown {
-			status = CallFailed
-		}
-		if failure.Call != nil {
-			described = failure.Call
-		}
-		o.call.Message = failure.Message
-	}
-	if err := o.describe(described, status); err != nil {
-		o.run.engine.params.Log.Error("a call is not described", "execution", o.run.x.ID, "error", err)
-	}
-	o.run.note(nil, o.call)
-}
-
-// describe completes the row of a call, or makes one for a call that needed
-// none before it was made, because it has not left the server.
-func (o *stepRun) describe(c *step.Call, status CallStatus) error {
-	now := o.run.engine.params.now()
-	row := Call{Place: o.at, ExecutionID: o.run.x.ID, Attempt: 1, DerivedKey: o.key(), StartedAt: o.started, Kind: c.Kind}
-	if o.call != nil {
-		row = *o.call
-	} else {
-		callID, err := o.run.engine.params.newID()
-		if err != nil {
-			return err
-		}
-		row.ID = callID
-	}
-	row.Status, row.FinishedAt = status, now
-	row.Provider, row.Model, row.HTTPStatus = c.Provider, c.Model, c.Status
-	row.Usage, row.ProviderRequestID = c.Usage, c.ProviderRequestID
-	if c.Kind == "model" {
-		row.Price = o.run.program.CallPrice(c.Model, c.Usage)
-	}
-	if o.run.program.Trace.Record {
-		row.Request, row.Response = o.redact(c.Request), o.redact(c.Response)
-	}
-	o.call = &row
-	return nil
 }
 
 // Delays before a call is repeated, unless the callee says how long.

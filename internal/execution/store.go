@@ -27,7 +27,8 @@ type Store interface {
 	AlongEnd(e *End) any
 
 	// Claim makes queued executions those of an owner, the oldest first, and
-	// with them those whose lease has ended, and returns up to limit of them.
+	// with them those of others whose lease has ended, and returns up to limit
+	// of them. After an error nobody knows what was claimed.
 	Claim(ctx context.Context, c ClaimParams) ([]Execution, error)
 	// Void queues what owners run that are gone: all but this one on a store
 	// that only one process uses; none elsewhere, where leases end.
@@ -37,7 +38,7 @@ type Store interface {
 	// Release queues an execution that its owner does not go on with. It does
 	// nothing if the lease has passed on.
 	Release(ctx context.Context, number int64, lease Lease) error
-	// AskCancel notes that a running execution is to end.
+	// AskCancel notes that an execution is to end, unless it has.
 	AskCancel(ctx context.Context, number int64, at time.Time) error
 }
 

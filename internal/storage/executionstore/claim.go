@@ -12,7 +12,7 @@ import (
 
 // Claim implements execution.Store.
 func (s *Store) Claim(ctx context.Context, c execution.ClaimParams) ([]execution.Execution, error) {
-	if idle, err := s.idle(ctx, c.Lease > 0); err != nil || idle {
+	if idle, err := s.idle(ctx, &c); err != nil || idle {
 		return nil, err
 	}
 	var claimed []execution.Execution
@@ -37,18 +37,21 @@ func (s *Store) Claim(ctx context.Context, c execution.ClaimParams) ([]execution
 		}
 		return nil
 	})
-	return claimed, err
+	if err != nil {
+		return nil, err
+	}
+	return claimed, nil
 }
 
 // idle says that there is nothing to run, without writing anything.
-func (s *Store) idle(ctx context.Context, leases bool) (bool, error) {
-	texts := []string{anyQueuedText}
-	if leases {
-		texts = append(texts, `SELECT 1 FROM executions WHERE status = 'running' AND lease_until < `+databaseNow+` LIMIT 1`)
+func (s *Store) idle(ctx context.Context, c *execution.ClaimParams) (bool, error) {
+	looks := []sqldb.Statement{{Text: anyQueuedText}}
+	if c.Lease > 0 {
+		looks = append(looks, sqldb.Statement{Text: expiredText, Args: []any{c.Owner[:], 1}})
 	}
-	for _, text := range texts {
+	for _, one := range looks {
 		found := false
-		if err := s.each(ctx, text, nil, func(func(...any) error) error {
+		if err := s.each(ctx, one.Text, one.Args, func(func(...any) error) error {
 			found = true
 			return nil
 		}); err != nil {
@@ -64,8 +67,8 @@ func (s *Store) idle(ctx context.Context, leases bool) (bool, error) {
 // find locks executions that may be claimed: first those whose owner has gone.
 func find(ctx context.Context, b *sqldb.Batch, c *execution.ClaimParams) ([]int64, error) {
 	var numbers []int64
-	look := func(text string, limit int) error {
-		return b.Run(ctx, []sqldb.Statement{{Text: b.Claiming(text), Args: []any{limit}, Row: func(scan func(...any) error) error {
+	look := func(text string, args ...any) error {
+		return b.Run(ctx, []sqldb.Statement{{Text: b.Claiming(text), Args: args, Row: func(scan func(...any) error) error {
 			var number int64
 			err := scan(&number)
 			numbers = append(numbers, number)
@@ -73,7 +76,7 @@ func find(ctx context.Context, b *sqldb.Batch, c *execution.ClaimParams) ([]int6
 		}}})
 	}
 	if c.Lease > 0 {
-		if err := look(expiredText, c.Limit); err != nil {
+		if err := look(expiredText, c.Owner[:], c.Limit); err != nil {
 			return nil, err
 		}
 	}
@@ -85,24 +88,33 @@ func find(ctx context.Context, b *sqldb.Batch, c *execution.ClaimParams) ([]int6
 	return numbers, nil
 }
 
-// Renew implements execution.Store.
+// Renew implements execution.Store. It locks in the order in which runs do when
+// they write in groups, so that neither waits for the other for ever.
 func (s *Store) Renew(ctx context.Context, owner [16]byte, lease time.Duration) ([]execution.Held, error) {
-	if lease > 0 {
-		if err := s.exec(ctx, `UPDATE executions SET lease_until = `+until(lease)+` WHERE status = 'running' AND owner = $1`, owner[:]); err != nil {
-			return nil, fmt.Errorf("renew leases: %w", err)
-		}
-	}
 	var held []execution.Held
-	err := s.each(ctx, heldText, []any{owner[:]}, func(scan func(...any) error) error {
+	add := func(scan func(...any) error) error {
 		var one execution.Held
 		var cancel sql.NullInt64
 		err := scan(&one.Number, &one.Epoch, &cancel)
 		one.CancelAsked = cancel.Valid
 		held = append(held, one)
 		return err
+	}
+	if lease == 0 {
+		if err := s.each(ctx, heldText, []any{owner[:]}, add); err != nil {
+			return nil, fmt.Errorf("read what is held: %w", err)
+		}
+		return held, nil
+	}
+	err := s.db.WriteBatch(ctx, func(b *sqldb.Batch) error {
+		held = nil
+		return b.Run(ctx, []sqldb.Statement{
+			{Text: b.Locking(heldText), Args: []any{owner[:]}, Row: add},
+			{Text: `UPDATE executions SET lease_until = ` + until(lease) + ` WHERE status = 'running' AND owner = $1`, Args: []any{owner[:]}},
+		})
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read what is held: %w", err)
+		return nil, fmt.Errorf("renew leases: %w", err)
 	}
 	return held, nil
 }

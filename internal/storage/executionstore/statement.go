@@ -65,13 +65,15 @@ WHERE k.execution = $1 ORDER BY k.started_at, k.id`
 	releaseText = `UPDATE executions SET status = 'queued', owner = NULL, lease_until = NULL
 WHERE number = $1 AND status = 'running' AND owner = $2 AND epoch = $3`
 
-	heldText = `SELECT number, epoch, cancel_asked_at FROM executions WHERE status = 'running' AND owner = $1`
+	heldText = `SELECT number, epoch, cancel_asked_at FROM executions WHERE status = 'running' AND owner = $1 ORDER BY number`
 
-	askCancelText = `UPDATE executions SET cancel_asked_at = COALESCE(cancel_asked_at, $2) WHERE number = $1 AND status = 'running'`
+	askCancelText = `UPDATE executions SET cancel_asked_at = COALESCE(cancel_asked_at, $2) WHERE number = $1 AND status IN ('queued', 'running')`
 
 	// The database's clock, by which leases end where several processes share
 	// one: PostgreSQL.
 	databaseNow = `CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS bigint)`
 
-	expiredText = `SELECT number FROM executions WHERE status = 'running' AND lease_until < ` + databaseNow + ` ORDER BY number LIMIT $1`
+	// Nobody takes over what is its own: it renews the lease.
+	expiredText = `SELECT number FROM executions WHERE status = 'running' AND owner <> $1 AND lease_until < ` + databaseNow + `
+ORDER BY number LIMIT $2`
 )
