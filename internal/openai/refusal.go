@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -35,6 +36,9 @@ type envelope struct {
 func readEnvelope(content []byte) envelope {
 	var outer struct {
 		Error json.RawMessage `json:"error"`
+	}
+	if !bytes.Contains(content, []byte(`"error"`)) { // as is so of nearly every event of a stream
+		return envelope{}
 	}
 	if json.Unmarshal(content, &outer) != nil || len(outer.Error) == 0 || string(outer.Error) == "null" {
 		return envelope{}
