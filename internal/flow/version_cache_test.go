@@ -16,11 +16,11 @@ func TestOneBuildAtATime(t *testing.T) {
 	c := newVersionCache(Params{})
 	var builds atomic.Int64
 	begun, release := make(chan struct{}), make(chan struct{})
-	build := func(context.Context) (*Version, error) {
+	build := func(ctx context.Context) (*Version, error) {
 		builds.Add(1)
 		close(begun)
 		<-release
-		return sized(1), nil
+		return sized(1), ctx.Err()
 	}
 	var all sync.WaitGroup
 	results := make([]*Version, 20)

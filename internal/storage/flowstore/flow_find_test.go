@@ -76,8 +76,8 @@ func TestArchive(t *testing.T) {
 		}
 		for _, version := range []int64{0, 1} {
 			_, err := b.service.Find(t.Context(), b.project, "f", version)
-			if e := refused(t, api.CodeFlowNotFound, err); e.Details["archived"] != true {
-				t.Errorf("%+v", e)
+			if details := refused(t, api.CodeFlowNotFound, err); details["archived"] != true {
+				t.Errorf("%v", details)
 			}
 		}
 		for _, text := range []string{"one", "two"} {

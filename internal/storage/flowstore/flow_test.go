@@ -88,13 +88,14 @@ func (b *bench) must(t *testing.T, text string, version int64, created bool) flo
 	return f
 }
 
-func refused(t *testing.T, code api.Code, err error) *fault.Error {
+// refused demands a refusal and returns its details.
+func refused(t *testing.T, code api.Code, err error) map[string]any {
 	t.Helper()
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok || f.Code != code {
 		t.Fatalf("got %v, want %s", err, code)
 	}
-	return f
+	return f.Details
 }
 
 func TestPublish(t *testing.T) {
