@@ -27,6 +27,9 @@ type Params struct {
 	// LeaseFor is how long a lease is in force that is not renewed; 0 on a
 	// store that only this process uses, where leases end with it.
 	LeaseFor time.Duration
+	// TraceRetention is how long after the end of an execution it is kept what
+	// its steps have given, and what was said in its calls; 0 is for ever.
+	TraceRetention time.Duration
 	// Guard returns nil, or why nothing may be written now.
 	Guard func() error
 	// Tally counts repeats and conflicts.

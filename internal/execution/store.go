@@ -38,6 +38,10 @@ type Store interface {
 	// Release queues an execution that its owner does not go on with. It does
 	// nothing if the lease has passed on.
 	Release(ctx context.Context, number int64, lease Lease) error
+	// Forget empties up to limit outputs of steps, and up to as many requests and
+	// responses of calls, of executions that have ended before a time, and
+	// returns how many rows it has changed.
+	Forget(ctx context.Context, before time.Time, limit int) (int, error)
 	// AskCancel notes that an execution is to end, unless it has.
 	AskCancel(ctx context.Context, number int64, at time.Time) error
 }

@@ -51,6 +51,10 @@ func (b *branches) block(block *step.Block, iteration string) []Node {
 		at := Place{Step: s.ID, Iteration: iteration}
 		n := Node{Step: b.steps[at], Calls: b.calls[at]}
 		for _, inner := range s.Inner {
+			if s.Type != iterates {
+				n.Inner = append(n.Inner, b.block(inner, iteration)...)
+				continue
+			}
 			for _, within := range b.within(inner, iteration) {
 				n.Inner = append(n.Inner, b.block(inner, within)...)
 			}
@@ -65,8 +69,11 @@ func (b *branches) block(block *step.Block, iteration string) []Node {
 	return nodes
 }
 
-// within are the iterations in which a block within another has begun: that of
-// the other, or those one level below it.
+// iterates is the type of steps whose block runs in iterations of its own; the
+// blocks of others run in those of their step.
+const iterates = "parallel"
+
+// within are the iterations one level below outer in which a block has begun.
 func (b *branches) within(block *step.Block, outer string) []string {
 	found := map[string]bool{}
 	for _, s := range flat(block) {
@@ -95,23 +102,14 @@ func flat(block *step.Block) []*step.Step {
 	return list
 }
 
-// level cuts an iteration to the one of a block within outer.
+// level cuts an iteration to the one that is one level below outer.
 func level(iteration, outer string) (string, bool) {
-	if iteration == outer {
-		return outer, true
-	}
-	rest := iteration
 	if outer != "" {
-		var ok bool
-		if rest, ok = strings.CutPrefix(iteration, outer+"."); !ok {
-			return "", false
-		}
+		outer += "."
 	}
+	rest, ok := strings.CutPrefix(iteration, outer)
 	first, _, _ := strings.Cut(rest, ".")
-	if outer == "" {
-		return first, true
-	}
-	return outer + "." + first, true
+	return outer + first, ok && first != ""
 }
 
 func lastNumber(iteration string) int {

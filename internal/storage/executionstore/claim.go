@@ -134,6 +134,30 @@ func (s *Store) AskCancel(ctx context.Context, number int64, at time.Time) error
 	return s.exec(ctx, askCancelText, number, at.UnixMicro())
 }
 
+// Forget implements execution.Store.
+func (s *Store) Forget(ctx context.Context, before time.Time, limit int) (int, error) {
+	changed := int64(0)
+	err := s.db.WriteTx(ctx, func(tx *sql.Tx) error {
+		changed = 0
+		for _, text := range []string{forgetStepsText, forgetCallsText} {
+			done, err := tx.ExecContext(ctx, text, before.UnixMicro(), limit)
+			if err != nil {
+				return err
+			}
+			n, err := done.RowsAffected()
+			if err != nil {
+				return err
+			}
+			changed += n
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("forget what was said in executions: %w", err)
+	}
+	return int(changed), nil
+}
+
 func (s *Store) exec(ctx context.Context, text string, args ...any) error {
 	return s.db.WriteTx(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, text, args...)

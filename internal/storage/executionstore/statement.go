@@ -69,6 +69,15 @@ WHERE number = $1 AND status = 'running' AND owner = $2 AND epoch = $3`
 
 	askCancelText = `UPDATE executions SET cancel_asked_at = COALESCE(cancel_asked_at, $2) WHERE number = $1 AND status IN ('queued', 'running')`
 
+	// Outputs are objects: null is never one.
+	forgetStepsText = `UPDATE execution_steps SET output = 'null' WHERE (execution, step, iteration) IN (
+  SELECT s.execution, s.step, s.iteration FROM execution_steps s JOIN executions x ON x.number = s.execution
+  WHERE s.output IS NOT NULL AND s.output <> 'null' AND s.finished_at < $1 AND x.finished_at < $1 LIMIT $2)`
+
+	forgetCallsText = `UPDATE execution_calls SET request = NULL, response = NULL WHERE id IN (
+  SELECT k.id FROM execution_calls k JOIN executions x ON x.number = k.execution
+  WHERE (k.request IS NOT NULL OR k.response IS NOT NULL) AND k.finished_at < $1 AND x.finished_at < $1 LIMIT $2)`
+
 	// The database's clock, by which leases end where several processes share
 	// one: PostgreSQL.
 	databaseNow = `CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS bigint)`

@@ -99,6 +99,8 @@ CREATE TABLE execution_steps (
   CHECK ((state = 'finished') = (output IS NOT NULL)),
   CHECK ((state = 'failed') = (error_code IS NOT NULL))
 );
+-- What is kept of outputs; null stands where one was.
+CREATE INDEX execution_steps_kept ON execution_steps (finished_at) WHERE output IS NOT NULL AND output <> 'null';
 
 -- Calls to models and services, each attempt a row.
 CREATE TABLE execution_calls (
