@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/actionpulse/actionpulse/idempotency"
@@ -41,7 +42,7 @@ func (s *Store) Audit(ctx context.Context, p AuditParams) (a credit.Audit, err e
 			return a, fmt.Errorf("count what is in the ledger: %w", err)
 		}
 	}
-	for _, c := range checks {
+	for _, c := range slices.Concat(checks, executionChecks) {
 		if err := c.run(ctx, tx, &a); err != nil {
 			return a, err
 		}
