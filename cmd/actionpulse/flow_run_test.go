@@ -67,7 +67,7 @@ func (f *fakeExecutor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set(name, value)
 		}
 		w.WriteHeader(a.status)
-		_, _ = io.WriteString(w, a.body) //nolint:errcheck // who has left hears nothing
+		_, _ = io.WriteString(w, a.body) // who has left hears nothing
 	}
 }
 

@@ -37,7 +37,7 @@ func (b body) under(p *idempotency.Policy) body {
 }
 
 // refusedAs is a body that is refused with a code of its own if it is not valid.
-func (b body) refusedAs(code api.Code) body {
+func (b body) refusedAs(code api.Code) body { //nolint:unparam // at a route it says with which code
 	b.invalid = code
 	return b
 }
