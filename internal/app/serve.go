@@ -84,9 +84,13 @@ func (s *server) run(ctx context.Context) error {
 		return fmt.Errorf("listen on %s: %w", s.params.Config.Listen, err)
 	}
 	s.startSpaceGuard()
+	exporter, err := newExporter(ctx, s.params.Config.Flows)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
 	s.services = newServices(servicesParams{
 		DB: s.stores.sql, Database: s.params.Config.Database, Credits: s.params.Config.Credits,
-		Webhooks: s.params.Config.Webhooks, Flows: s.params.Config.Flows, Cipher: cipher, Guard: s.space.guard, Log: s.params.Log,
+		Webhooks: s.params.Config.Webhooks, Flows: s.params.Config.Flows, Cipher: cipher, Exporter: exporter, Guard: s.space.guard, Log: s.params.Log,
 	})
 	control, err := s.folder.startControl(ctx, s.commands(), s.params.Log)
 	if err != nil {

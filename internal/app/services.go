@@ -21,6 +21,7 @@ import (
 	"github.com/actionpulse/actionpulse/internal/flow"
 	"github.com/actionpulse/actionpulse/internal/httpapi"
 	"github.com/actionpulse/actionpulse/internal/model"
+	"github.com/actionpulse/actionpulse/internal/otlp"
 	"github.com/actionpulse/actionpulse/internal/query"
 	"github.com/actionpulse/actionpulse/internal/quota"
 	"github.com/actionpulse/actionpulse/internal/release"
@@ -64,6 +65,8 @@ type services struct {
 	// engine runs executions.
 	engine     *execution.Engine
 	executions *execution.Service
+	// exporter takes their traces; nil if nobody wants them.
+	exporter *otlp.Exporter
 }
 
 // servicesParams is what the services need.
@@ -76,6 +79,8 @@ type servicesParams struct {
 	Flows    config.Flows
 	// Cipher reads the secrets of model providers.
 	Cipher *model.Cipher
+	// Exporter takes traces of executions; nil if nobody wants them.
+	Exporter *otlp.Exporter
 	// Guard says why nothing may be written now.
 	Guard func() error
 	Log   *slog.Logger
@@ -97,7 +102,7 @@ func newAccounts(db *sqldb.DB) (*credential.Service, account.Services) {
 func newServices(p servicesParams) *services {
 	store := sqlstore.New(p.DB)
 	s := &services{
-		db: p.DB, auditLog: auditlog.NewService(store), tally: idempotency.NewTally(p.DB.Keys().AddCounts),
+		db: p.DB, auditLog: auditlog.NewService(store), tally: idempotency.NewTally(p.DB.Keys().AddCounts), exporter: p.Exporter,
 	}
 	s.keys, s.accounts = newAccounts(p.DB)
 	s.markers = release.NewService(release.Params{
@@ -187,6 +192,9 @@ func (s *services) sweep(ctx context.Context, log *slog.Logger) {
 		if n, err := s.webhooks.worker.Sweep(ctx); err != nil && ctx.Err() == nil {
 			log.Warn("old webhook deliveries were not deleted", "deleted", n, "error", err)
 		}
+		if n, err := s.executions.Sweep(ctx); err != nil && ctx.Err() == nil {
+			log.Warn("old traces were not deleted", "deleted", n, "error", err)
+		}
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
@@ -204,6 +212,12 @@ func (s *services) close(log *slog.Logger) {
 	defer cancel()
 	if err := s.tally.Flush(ctx); err != nil {
 		log.Warn("the last repeats of keys were not counted", "error", err)
+	}
+	if s.exporter == nil {
+		return
+	}
+	if err := s.exporter.Close(ctx); err != nil {
+		log.Warn("the last traces of executions were not exported", "error", err)
 	}
 }
 

@@ -68,6 +68,7 @@ type Webhooks struct {
 // Flows is how flows are run and what they may call.
 type Flows struct {
 	Concurrency    int           `name:"concurrency" default:"256" help:"Executions that run at once; further ones wait in the queue."`
+	OTLPEndpoint   string        `name:"otlp_endpoint" placeholder:"URL" help:"Collector that traces of executions are sent to by OTLP over HTTP, such as http://127.0.0.1:4318; none if empty."`
 	TraceRetention time.Duration `name:"trace_retention" default:"720h" help:"How long what the steps of an execution said and heard is kept after its end; the execution itself is kept for ever."`
 	AllowPrivate   bool          `name:"allow_private" default:"false" help:"Let flows call addresses of private networks and of this machine, too, such as a server of models."`
 }

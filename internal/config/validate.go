@@ -23,6 +23,7 @@ func (c *Config) Validate() error {
 		between("intake.body_memory", c.Intake.BodyMemory, 8<<20, 1<<40),
 		between("credits.response_retention", c.Credits.ResponseRetention, time.Second, 10*365*24*time.Hour),
 		between("flows.concurrency", c.Flows.Concurrency, 1, 100_000),
+		validEndpoint("flows.otlp_endpoint", c.Flows.OTLPEndpoint),
 		between("flows.trace_retention", c.Flows.TraceRetention, time.Second, 10*365*24*time.Hour),
 		between("rate.requests_per_second", c.Rate.RequestsPerSecond, 0, 1e9),
 		between("rate.burst", c.Rate.Burst, 1, 1e9),
@@ -64,6 +65,15 @@ func between[T cmp.Ordered](name string, value, least, most T) error {
 		return nil
 	}
 	return fmt.Errorf("%s: must be from %v to %v, not %v", name, least, most, value)
+}
+
+// validEndpoint allows no endpoint, and the base URL of one.
+func validEndpoint(name, text string) error {
+	at, err := url.Parse(text)
+	if text == "" || err == nil && (at.Scheme == "http" || at.Scheme == "https") && at.Host != "" {
+		return nil
+	}
+	return fmt.Errorf("%s: must be empty or begin with http:// or https://", name)
 }
 
 func oneOf(name, value string, allowed ...string) error {

@@ -134,7 +134,7 @@ func preferredWait(h http.Header) (*time.Duration, error) {
 			}
 			seconds, err := strconv.ParseUint(strings.Trim(strings.TrimSpace(value), `"`), 10, 31)
 			if err != nil {
-				return nil, nil //nolint:nilnil,nilerr // a preference that cannot be read is none
+				return nil, nil //nolint:nilnil // a preference that cannot be read is none
 			}
 			return new(min(time.Duration(seconds)*time.Second, execution.MaxWait)), nil
 		}

@@ -33,17 +33,17 @@ func (s *service) getTrace(x *exchange) (answer, error) {
 
 // traceOf is a trace as it is sent: a tree.
 func traceOf(t *execution.Trace) api.Trace {
-	return api.Trace{Execution: executionOf(&t.Execution), Steps: tree(t.Roots(), t)}
+	return api.Trace{Execution: executionOf(&t.Execution), Steps: tree(t.Roots())}
 }
 
-func tree(nodes []execution.Node, t *execution.Trace) []api.TraceStep {
+func tree(nodes []execution.Node) []api.TraceStep {
 	out := make([]api.TraceStep, len(nodes))
 	for i := range nodes {
 		out[i] = stepOf(nodes[i].Step)
 		for k := range nodes[i].Calls {
 			out[i].Calls = append(out[i].Calls, callOf(nodes[i].Calls[k]))
 		}
-		out[i].Steps = tree(nodes[i].Inner, t)
+		out[i].Steps = tree(nodes[i].Inner)
 	}
 	return out
 }

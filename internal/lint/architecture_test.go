@@ -36,7 +36,7 @@ var domain = []string{
 var stores = []string{"internal/eventstore", "internal/intakestore", "internal/storage"}
 
 // edges face the network.
-var edges = []string{"internal/callhttp", "internal/httpapi", "internal/openai", "internal/sendfile", "internal/sendhook"}
+var edges = []string{"internal/callhttp", "internal/httpapi", "internal/openai", "internal/otlp", "internal/sendfile", "internal/sendhook"}
 
 // testTools help tests and are in no program.
 var testTools = []string{"internal/apptest", "test"}
@@ -90,7 +90,7 @@ var owned = map[string][]string{
 	"github.com/prometheus":            {"internal/telemetry", "internal/httpapi"},
 	"github.com/alecthomas/kong":       {"internal/config", "cmd"},
 	"net/http": {
-		"api", "idempotency", "retry", "internal/callhttp", "internal/httpapi", "internal/openai", "internal/sendfile", "internal/sendhook",
+		"api", "idempotency", "retry", "internal/callhttp", "internal/httpapi", "internal/openai", "internal/otlp", "internal/sendfile", "internal/sendhook",
 		"internal/app", "cmd",
 	},
 }
