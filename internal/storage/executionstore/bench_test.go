@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"os"
 	"sync"
 	"testing"
 	"time"
@@ -14,14 +13,13 @@ import (
 	"github.com/actionpulse/actionpulse/idempotency"
 	"github.com/actionpulse/actionpulse/internal/account"
 	"github.com/actionpulse/actionpulse/internal/credit"
-	"github.com/actionpulse/actionpulse/internal/execution"
 	"github.com/actionpulse/actionpulse/internal/flow"
 	"github.com/actionpulse/actionpulse/internal/flow/step"
 	"github.com/actionpulse/actionpulse/internal/flow/step/branch"
 	"github.com/actionpulse/actionpulse/internal/flow/step/parallel"
 	"github.com/actionpulse/actionpulse/internal/flow/step/transform"
 	"github.com/actionpulse/actionpulse/internal/flow/step/wait"
-	"github.com/actionpulse/actionpulse/internal/storage/executionstore"
+	"github.com/actionpulse/actionpulse/internal/flow/template"
 	"github.com/actionpulse/actionpulse/internal/storage/flowstore"
 	"github.com/actionpulse/actionpulse/internal/storage/ledger"
 	"github.com/actionpulse/actionpulse/internal/storage/pgtest"
@@ -43,7 +41,7 @@ type engine struct {
 func onBoth(t *testing.T, test func(t *testing.T, b *bench)) {
 	t.Helper()
 	t.Parallel()
-	for _, e := range []engine{{"SQLite", storagetest.SQLite, 0}, {"PostgreSQL", storagetest.PostgreSQL, time.Second}} {
+	for _, e := range []engine{{"SQLite", storagetest.SQLite, 0}, {"PostgreSQL", storagetest.PostgreSQL, time.Minute}} {
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()
 			test(t, newBench(t, e))
@@ -51,22 +49,39 @@ func onBoth(t *testing.T, test func(t *testing.T, b *bench)) {
 	}
 }
 
+// answer is what a callee says.
+type answer func(ctx context.Context, r *step.Run, name string) (step.Result, error)
+
 // callee is what steps that call reach: what a test makes of it.
 type callee struct {
 	mu     sync.Mutex
 	counts map[string]int
-	answer func(ctx context.Context, r *step.Run, name string) (step.Result, error)
+	// called hears of each call before it is answered; nil if nobody listens.
+	called chan string
+	answer answer
 }
 
 func (c *callee) call(ctx context.Context, r *step.Run, name string) (step.Result, error) {
 	c.mu.Lock()
 	c.counts[r.Key]++
-	answer := c.answer
+	answer, called := c.answer, c.called
 	c.mu.Unlock()
+	if called != nil {
+		called <- r.Key
+	}
 	if answer == nil {
 		return step.Result{Value: map[string]any{"output": name}}, nil
 	}
 	return answer(ctx, r, name)
+}
+
+// say has the callee answer in another way from now on, and forget what it was
+// asked. It returns what hears of each call.
+func (c *callee) say(one answer) <-chan string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.counts, c.answer, c.called = map[string]int{}, one, make(chan string, 1000)
+	return c.called
 }
 
 // count is how often a derived key was seen.
@@ -86,29 +101,40 @@ func (c *callee) total() int {
 	return n
 }
 
-// callType stands in for the type http: it calls the callee.
-type callType struct{ callee *callee }
+// callType stands in for a type that calls: it calls the callee.
+type callType struct {
+	callee *callee
+	name   string
+}
 
-func (callType) Name() string { return "http" }
+func (t callType) Name() string { return t.name }
 
 func (callType) Schema() json.RawMessage {
 	return json.RawMessage(`{"type": "object", "properties": {"name": {"type": "string"}}, "additionalProperties": false}`)
 }
 
 func (t callType) Compile(c *step.Compiler) (step.Program, error) {
-	name, _ := c.Members["name"].(string)
-	return callProgram{t.callee, name}, nil
+	name, err := c.Template("name")
+	return callProgram{t.callee, name}, err
 }
 
 type callProgram struct {
 	callee *callee
-	name   string
+	name   *template.Template
 }
 
 func (callProgram) Effect() step.Effect { return step.Calls }
 
 func (p callProgram) Run(ctx context.Context, r *step.Run) (step.Result, error) {
-	return p.callee.call(ctx, r, p.name)
+	name := ""
+	if p.name != nil {
+		value, err := p.name.Eval(r.Scope)
+		if err != nil {
+			return step.Result{}, step.Failed(err, "name")
+		}
+		name = fmt.Sprint(value)
+	}
+	return p.callee.call(ctx, r, name)
 }
 
 // bench is a store with flows, credits and servers that run executions on it.
@@ -132,7 +158,7 @@ func newBench(t *testing.T, e engine) *bench {
 	b.project = setup.Project.ID
 	b.flows = flow.NewService(flow.Params{
 		Store: flowstore.New(b.db), Guard: func() error { return nil }, Clock: time.Now,
-		Types: []step.Type{transform.Type{}, branch.Type{}, parallel.Type{}, wait.Type{}, callType{b.callee}},
+		Types: []step.Type{transform.Type{}, branch.Type{}, parallel.Type{}, wait.Type{}, callType{b.callee, "http"}, callType{b.callee, "model"}},
 	})
 	workers := 4
 	if e.lease == 0 {
@@ -146,41 +172,6 @@ func newBench(t *testing.T, e engine) *bench {
 	return b
 }
 
-// server is one process that runs executions.
-type server struct {
-	*execution.Service
-
-	engine *execution.Engine
-	stop   func()
-}
-
-// serve starts a server; with slots 0 it runs nothing.
-func (b *bench) serve(t *testing.T, slots int) *server {
-	t.Helper()
-	var owner [16]byte
-	if _, err := rand.Read(owner[:]); err != nil {
-		t.Fatal(err)
-	}
-	e := execution.NewEngine(execution.Params{
-		Store: executionstore.New(b.db), Ledger: b.credits, Flows: b.flows, Owner: owner, Slots: slots, LeaseFor: b.engine.lease,
-		Guard: func() error { return nil }, Tally: idempotency.NewTally(b.db.Keys().AddCounts), Clock: time.Now, Random: rand.Reader,
-		Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
-	})
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	var running sync.WaitGroup
-	running.Go(func() { e.Run(ctx) })
-	s := &server{Service: execution.NewService(e), engine: e}
-	s.stop = sync.OnceFunc(func() {
-		cancel()
-		running.Wait()
-		stopping, done := context.WithTimeout(context.Background(), time.Second)
-		defer done()
-		e.Stop(stopping)
-	})
-	t.Cleanup(s.stop)
-	return s
-}
-
 // publish publishes a flow.
 func (b *bench) publish(t *testing.T, slug, yaml string) {
 	t.Helper()
@@ -190,40 +181,23 @@ func (b *bench) publish(t *testing.T, slug, yaml string) {
 	}
 }
 
-// order is a request to run a flow.
-type order struct {
-	key, flow, customer, input string
-	mode                       execution.Mode
-	wait                       *time.Duration
-}
-
-func (s *server) execute(t *testing.T, b *bench, o order) (execution.Executed, error) {
-	t.Helper()
-	if o.input == "" {
-		o.input = "{}"
-	}
-	if o.mode == "" {
-		o.mode = execution.Sync
-	}
-	body := fmt.Appendf(nil, "%s %s %s %s", o.flow, o.customer, o.input, o.mode)
-	return s.Execute(t.Context(), execution.ExecuteParams{
-		ProjectID: b.project, Key: o.key, Body: body, Wait: o.wait, Decode: func() (execution.Request, error) {
-			return execution.Request{Flow: o.flow, Customer: o.customer, Input: json.RawMessage(o.input), Mode: o.mode}, nil
-		},
-	})
-}
-
 // topup gives credits.
 func (b *bench) topup(t *testing.T, customer, amount string) {
+	t.Helper()
+	b.grant(t, customer, amount, time.Time{})
+}
+
+// grant gives credits that expire.
+func (b *bench) grant(t *testing.T, customer, amount string, expires time.Time) {
 	t.Helper()
 	a, err := credit.ParseAmount(amount)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := b.credits.Move(t.Context(), credit.MoveParams{
-		ProjectID: b.project, Customer: customer, Kind: credit.Topup, Key: rand.Text(), Body: []byte("{}"),
+		ProjectID: b.project, Customer: customer, Kind: credit.Topup, Key: rand.Text(), Body: fmt.Appendf(nil, `{"credit_type":"main","amount":%q}`, amount),
 		Decode: func() (credit.Move, error) {
-			return credit.Move{CreditType: "main", Amount: a, Grant: credit.Grant{Priority: credit.DefaultPriority}}, nil
+			return credit.Move{CreditType: "main", Amount: a, Grant: credit.Grant{Priority: credit.DefaultPriority, ExpiresAt: expires}}, nil
 		},
 		Render: func(*credit.Movement, credit.Balance) ([]byte, error) { return []byte("{}"), nil },
 	}); err != nil {
