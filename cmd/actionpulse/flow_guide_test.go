@@ -13,9 +13,9 @@ import (
 )
 
 // blocks are the texts of a kind that a guide shows.
-func blocks(t *testing.T, kind string) (guide string, found []string) {
+func blocks(t *testing.T, name, kind string) (guide string, found []string) {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/guides/flows.md")
+	text, err := os.ReadFile("../../docs/guides/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func blocks(t *testing.T, kind string) (guide string, found []string) {
 // shows every type of step.
 func TestTheGuideCompiles(t *testing.T) {
 	t.Parallel()
-	guide, definitions := blocks(t, "yaml")
+	guide, definitions := blocks(t, "flows.md", "yaml")
 	for _, definition := range definitions {
 		issues, err := issuesOf("guide.yaml", []byte(definition))
 		if err != nil || len(issues) > 0 {
@@ -51,10 +51,27 @@ func TestTheGuideCompiles(t *testing.T) {
 	}
 }
 
+// TestTheOtherGuidesCompile: so is every definition in the guides about what
+// flows do.
+func TestTheOtherGuidesCompile(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"executions-and-traces.md", "models.md"} {
+		_, definitions := blocks(t, name, "yaml")
+		if len(definitions) == 0 {
+			t.Errorf("%s shows none", name)
+		}
+		for _, definition := range definitions {
+			if issues, err := issuesOf(name, []byte(definition)); err != nil || len(issues) > 0 {
+				t.Errorf("%s: %v\n%s\n%s", name, err, strings.Join(issues, "\n"), definition)
+			}
+		}
+	}
+}
+
 // TestTheGuidePrices: the price of the guide's example is what its text says.
 func TestTheGuidePrices(t *testing.T) {
 	t.Parallel()
-	_, definitions := blocks(t, "yaml")
+	_, definitions := blocks(t, "flows.md", "yaml")
 	i := slices.IndexFunc(definitions, func(d string) bool { return strings.Contains(d, "per_step:") })
 	if i < 0 {
 		t.Fatal("no example with a price")
