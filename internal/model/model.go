@@ -49,6 +49,8 @@ type Completion struct {
 	// Model is the name by which the provider says it has answered.
 	Model string
 	Usage Usage
+	// Status is the HTTP status it came with, 0 if it did not come by HTTP.
+	Status int
 	// RequestID is the provider's own name for the request, if it said.
 	RequestID string
 }

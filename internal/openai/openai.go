@@ -125,6 +125,7 @@ func (p *provider) answer(response *http.Response, emit func(text string)) (*mod
 	if err != nil {
 		return nil, err
 	}
+	completion.Status = response.StatusCode
 	if said := requestID(response); said != "" {
 		completion.RequestID = said
 	}

@@ -71,7 +71,7 @@ func TestComplete(t *testing.T) {
 	}
 	want := &model.Completion{
 		Text: "Hello", Message: json.RawMessage(`{"role":"assistant","content":"Hello","refusal":null,"x":[1.50]}`), FinishReason: "stop",
-		Model: "gpt-x-2026", RequestID: "req_1", Usage: model.Usage{Input: 117231, Output: 7, Cached: 115584, Reasoning: 3},
+		Model: "gpt-x-2026", Status: 200, RequestID: "req_1", Usage: model.Usage{Input: 117231, Output: 7, Cached: 115584, Reasoning: 3},
 	}
 	if diff := cmp.Diff(want, got); diff != "" || emitted != nil {
 		t.Errorf("%v, %s", emitted, diff)

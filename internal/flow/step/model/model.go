@@ -165,7 +165,7 @@ func (p *program) request(r *step.Run) (*model.Request, *step.Call, error) {
 
 // result makes the value of the step.
 func result(c *model.Completion, call *step.Call) (step.Result, error) {
-	call.Usage, call.ProviderRequestID = c.Usage, c.RequestID
+	call.Usage, call.Status, call.ProviderRequestID = c.Usage, c.Status, c.RequestID
 	message, err := template.Decode(c.Message)
 	if err != nil {
 		return step.Result{}, &step.Error{Code: api.CodeModelError, Message: "the model's message cannot be kept", Call: call, Err: err}

@@ -129,7 +129,7 @@ func TestCall(t *testing.T) {
 		t.Fatal(e, told)
 	}
 	want := &step.Call{
-		Kind: "model", Provider: "mine", Model: "gpt-x", Usage: model.Usage{Input: 100, Output: 7, Cached: 64, Reasoning: 3}, ProviderRequestID: "req_1",
+		Kind: "model", Provider: "mine", Model: "gpt-x", Usage: model.Usage{Input: 100, Output: 7, Cached: 64, Reasoning: 3}, Status: 200, ProviderRequestID: "req_1",
 		Request:  json.RawMessage(`{"messages":[{"content":"hi","role":"user"}],"model":"gpt-x","stream":false,"temperature":0.2}`),
 		Response: json.RawMessage(`{"finish_reason":"stop","message":{"content":"Hello","n":1.5,"role":"assistant"},"model":"gpt-x-2026"}`),
 	}
