@@ -137,6 +137,11 @@ func TestEveryCodeHasACause(t *testing.T) {
 			r := apptest.New(t).MustServe()
 			return send(t, "GET", r.URL+"/v1/flows/none", r.Setup.ProjectKey, nil)
 		},
+		api.CodeInvalidFlowInput: failing("invalid_flow_input"),
+		api.CodeModelError:       failing("model_error"),
+		api.CodeStepFailed:       failing("step_failed"),
+		api.CodeExecutionTimeout: failing("execution_timeout"),
+		api.CodeOutcomeUnknown:   failing("outcome_unknown"),
 		api.CodeIdempotencyConflict: func(t *testing.T) refusal {
 			return refusedMove(t, of("charge", "ada", "k1", "1"), of("topup", "ada", "k1", "1"))
 		},

@@ -31,12 +31,14 @@ var document = sync.OnceValues(func() (routers.Router, error) {
 	return legacy.NewRouter(doc, openapi3.IsOpenAPI31OrLater())
 })
 
-// allowNull lets members of an object that may have any be null, which the
-// library does not although the document does.
+// allowNull lets members be null that may have any value, which the library
+// does not although the document does.
 func allowNull(schema *openapi3.SchemaRef) {
 	for _, property := range schema.Value.Properties {
-		if rest := property.Value.AdditionalProperties.Schema; rest != nil && rest.Ref == "" && rest.Value.Type == nil {
-			rest.Value.Type = &openapi3.Types{"null", "boolean", "number", "string", "array", "object"}
+		for _, one := range []*openapi3.SchemaRef{property, property.Value.AdditionalProperties.Schema} {
+			if one != nil && one.Ref == "" && one.Value.Type == nil && len(one.Value.AllOf)+len(one.Value.AnyOf)+len(one.Value.OneOf) == 0 {
+				one.Value.Type = &openapi3.Types{"null", "boolean", "number", "string", "array", "object"}
+			}
 		}
 	}
 }
