@@ -20,7 +20,7 @@ var public = []string{"api", "idempotency", "retry"}
 
 // base packages know nothing of the product but its words.
 var base = []string{
-	"internal/atomicfile", "internal/config", "internal/crash", "internal/fault", "internal/id", "internal/jsonsyntax", "internal/record",
+	"internal/atomicfile", "internal/config", "internal/crash", "internal/fault", "internal/id", "internal/jsonsyntax", "internal/recent", "internal/record",
 	"internal/telemetry",
 }
 
