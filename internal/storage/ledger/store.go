@@ -3,8 +3,8 @@
 // writes the outcome, all in one transaction. It decides nothing about credits.
 //
 // Invariants:
-//   - the claim on a key is the first row that is written for an op, and goes
-//     again if the op is refused;
+//   - the claim on a key is the first thing that is done for an op, and leaves
+//     no row if the op is refused;
 //   - everything of a balance is read and written by who has locked its row;
 //   - every group locks in the same order, so that no two wait for each other.
 package ledger

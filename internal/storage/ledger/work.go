@@ -115,7 +115,7 @@ func (w *work) statements(ctx context.Context, list []keystore.Statement) error 
 	return w.batch.Run(ctx, out)
 }
 
-// claim claims the keys: the first rows that the transaction writes.
+// claim claims the keys: the first thing that the transaction does.
 func (w *work) claim(ctx context.Context) error {
 	var claims []*keystore.Member
 	var owners []*member
