@@ -34,10 +34,11 @@ func (s *Store) claim(ctx context.Context, tx *sql.Tx, c claimant) (idempotency.
 	if err := checkRef(ref); err != nil {
 		return idempotency.Claim{}, err
 	}
-	args, err := s.claimArgs(c)
+	of, err := printsOf(c.request)
 	if err != nil {
 		return idempotency.Claim{}, err
 	}
+	args := s.claimArgs(c, of)
 	for range claimAttempts {
 		claim, ok, err := s.own(ctx, tx, c, s.sql.insert, args)
 		if ok || err != nil {
@@ -66,23 +67,30 @@ func (s *Store) claim(ctx context.Context, tx *sql.Tx, c claimant) (idempotency.
 	return idempotency.Claim{}, errContended
 }
 
+// prints are the fingerprints of a request as they are stored.
+type prints struct{ compare, tombstone []byte }
+
+func printsOf(r *idempotency.Request) (p prints, err error) {
+	if p.compare, err = r.Policy.Compare.Print(r).MarshalBinary(); err != nil {
+		return p, fmt.Errorf("encode a fingerprint: %w", err)
+	}
+	p.tombstone = []byte{}
+	if r.Policy.Retention.Tombstone == nil {
+		return p, nil
+	}
+	if p.tombstone, err = r.Policy.Retention.Tombstone.Print(r).MarshalBinary(); err != nil {
+		return p, fmt.Errorf("encode a fingerprint: %w", err)
+	}
+	return p, nil
+}
+
 // claimArgs are the parameters of the statements that claim.
-func (s *Store) claimArgs(c claimant) ([]any, error) {
+func (s *Store) claimArgs(c claimant, of prints) []any {
 	p := c.request.Policy
-	printed, err := p.Compare.Print(c.request).MarshalBinary()
-	if err != nil {
-		return nil, fmt.Errorf("encode a fingerprint: %w", err)
-	}
-	tombstone := []byte{}
-	if p.Retention.Tombstone != nil {
-		if tombstone, err = p.Retention.Tombstone.Print(c.request).MarshalBinary(); err != nil {
-			return nil, fmt.Errorf("encode a fingerprint: %w", err)
-		}
-	}
 	return []any{
-		s.now(), c.request.Scope, p.Namespace, c.request.Key, c.token[:], c.lease.Microseconds(), printed, tombstone,
+		s.now(), c.request.Scope, p.Namespace, c.request.Key, c.token[:], c.lease.Microseconds(), of.compare, of.tombstone,
 		span(p.Retention.Key),
-	}, nil
+	}
 }
 
 // taken is a record that is to be taken over, as it was read at a time, and the

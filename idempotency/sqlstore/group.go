@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/actionpulse/actionpulse/idempotency"
 )
@@ -34,6 +35,8 @@ type Member struct {
 	// Mine says that the key was taken by this very member, in a transaction
 	// whose COMMIT was not confirmed.
 	Mine bool
+
+	prints prints
 }
 
 // errTwice says that a group has two members with one key.
@@ -45,18 +48,18 @@ var errTwice = errors.New("two members of a group have the same idempotency key"
 // deadlock, but fewer statements cross the network. A member that is refused
 // its work must be given to [Store.FreeGroup], one that has done it to
 // [Store.CompleteGroup], in the same transaction.
+//
+// On SQLite a transaction that writes has the database for itself, and one that
+// has only read cannot write once another has: that a key is not there is as
+// good as a claim, and its row is written once, by CompleteGroup.
 func (s *Store) ClaimGroup(ctx context.Context, batch Batch, members []*Member) error {
 	open := make([]*groupClaim, len(members))
 	for i, m := range members {
-		if err := checkRef(m.Request.Ref()); err != nil {
-			return err
-		}
-		args, err := s.claimArgs(claimant{request: m.Request, token: m.Token})
+		c, err := s.groupClaim(m)
 		if err != nil {
 			return err
 		}
-		m.Claim, m.Mine = idempotency.Claim{}, false
-		open[i] = &groupClaim{Member: m, ref: m.Request.Ref(), args: args}
+		open[i] = c
 	}
 	slices.SortFunc(open, func(a, b *groupClaim) int { return compareRefs(a.ref, b.ref) })
 	for i := range open[min(1, len(open)):] {
@@ -68,8 +71,11 @@ func (s *Store) ClaimGroup(ctx context.Context, batch Batch, members []*Member) 
 		if len(open) == 0 {
 			return nil
 		}
+		if err := s.claimNew(ctx, batch, open); err != nil {
+			return err
+		}
 		var err error
-		if open, err = s.claimOpen(ctx, batch, open); err != nil {
+		if open, err = s.judgeTaken(ctx, batch, open); err != nil {
 			return err
 		}
 	}
@@ -80,25 +86,74 @@ func (s *Store) ClaimGroup(ctx context.Context, batch Batch, members []*Member) 
 type groupClaim struct {
 	*Member
 
-	ref  idempotency.Ref
-	args []any
+	ref idempotency.Ref
 	// owned says that the claim is the member's, found that there is a record
 	// in its way, which is in row.
 	owned, found bool
 	row          row
 }
 
-// claimOpen claims or judges members, in three batches: claims, records that
-// are in the way, and those of them that may be taken over. It returns the
-// members that have to begin anew, because what was in their way has gone.
-func (s *Store) claimOpen(ctx context.Context, batch Batch, open []*groupClaim) ([]*groupClaim, error) {
-	inserts := make([]Statement, len(open))
-	for i, c := range open {
-		inserts[i] = Statement{Text: s.sql.insert, Args: c.args, Row: c.own}
+func (s *Store) groupClaim(m *Member) (*groupClaim, error) {
+	c := &groupClaim{Member: m, ref: m.Request.Ref()}
+	if err := checkRef(c.ref); err != nil {
+		return nil, err
 	}
-	if err := batch(ctx, inserts); err != nil {
-		return nil, fmt.Errorf("claim idempotency keys: %w", err)
+	var err error
+	m.prints, err = printsOf(m.Request)
+	m.Claim, m.Mine = idempotency.Claim{}, false
+	return c, err
+}
+
+// rowsAtOnce is how many rows a statement of a group is about. On SQLite, where
+// a statement crosses no network, more than one cost more than they save.
+func (s *Store) rowsAtOnce() int {
+	if s.options.Dialect == SQLite {
+		return 1
 	}
+	return groupRows
+}
+
+// groupRows is the largest number of rows of one statement.
+const groupRows = 64
+
+// claimNew claims the keys that are not there.
+func (s *Store) claimNew(ctx context.Context, batch Batch, open []*groupClaim) error {
+	if s.options.Dialect == SQLite {
+		return nil
+	}
+	byRef := make(map[idempotency.Ref]*groupClaim, len(open))
+	claims := Rows{Text: s.sql.claimAll, Each: s.sql.claimEach, Shared: []any{s.now()}}
+	for _, c := range open {
+		byRef[c.ref] = c
+		claims.Args = append(claims.Args, []any{
+			c.ref.Scope, c.ref.Namespace, c.ref.Key, c.Token[:], c.prints.compare, c.prints.tombstone, span(c.Request.Policy.Retention.Key),
+		})
+	}
+	claims.Row = func(scan func(...any) error) error {
+		var ref idempotency.Ref
+		var epoch, now int64
+		if err := scan(&ref.Scope, &ref.Namespace, &ref.Key, &epoch, &now); err != nil {
+			return err
+		}
+		byRef[ref].own(epoch, now)
+		return nil
+	}
+	if err := batch(ctx, claims.Statements(s.rowsAtOnce())); err != nil {
+		return fmt.Errorf("claim idempotency keys: %w", err)
+	}
+	return nil
+}
+
+// own notes that a key that was not there is the member's.
+func (c *groupClaim) own(epoch, now int64) {
+	c.owned = true
+	c.Claim = idempotency.Claim{Owner: idempotency.Owner{Token: c.Token, Epoch: epoch, ExpiresAt: time.UnixMicro(now).UTC()}}
+}
+
+// judgeTaken judges the members that have claimed nothing by what is in their
+// way, and takes over what may be taken over. It returns those that have to
+// begin anew, because what was in their way has gone.
+func (s *Store) judgeTaken(ctx context.Context, batch Batch, open []*groupClaim) ([]*groupClaim, error) {
 	taken := slices.DeleteFunc(open, func(c *groupClaim) bool { return c.owned })
 	finds := make([]Statement, len(taken))
 	for i, c := range taken {
@@ -111,6 +166,10 @@ func (s *Store) claimOpen(ctx context.Context, batch Batch, open []*groupClaim) 
 	var again []*groupClaim
 	var takeOvers []Statement
 	for _, c := range taken {
+		if !c.found && s.options.Dialect == SQLite {
+			c.own(1, s.now().Int64)
+			continue
+		}
 		t, fresh, err := c.judge()
 		switch {
 		case err != nil:
@@ -119,7 +178,8 @@ func (s *Store) claimOpen(ctx context.Context, batch Batch, open []*groupClaim) 
 			again = append(again, c)
 		}
 		if fresh && c.found { // abandoned, free or forgotten by another form or policy
-			takeOvers = append(takeOvers, Statement{Text: s.sql.takeOver, Args: t.takeOverArgs(), Row: c.own})
+			t.args = s.claimArgs(claimant{request: c.Request, token: c.Token}, c.prints)
+			takeOvers = append(takeOvers, Statement{Text: s.sql.takeOver, Args: t.takeOverArgs(), Row: c.takeOver})
 		}
 	}
 	if err := batch(ctx, takeOvers); err != nil {
@@ -128,13 +188,16 @@ func (s *Store) claimOpen(ctx context.Context, batch Batch, open []*groupClaim) 
 	return slices.DeleteFunc(again, func(c *groupClaim) bool { return c.owned }), nil
 }
 
-// own reads what a statement says that has claimed the key.
-func (c *groupClaim) own(scan func(...any) error) error {
-	c.owned = true
-	c.Claim = idempotency.Claim{Owner: idempotency.Owner{Token: c.Token}}
-	var expires, now int64
-	made := &c.Claim.Record.Resource
-	return scan(&c.Claim.Owner.Epoch, &expires, &made.Kind, &made.ID, &now)
+// takeOver reads what the statement says that has taken a key over.
+func (c *groupClaim) takeOver(scan func(...any) error) error {
+	var epoch, expires, now int64
+	var made idempotency.Resource
+	if err := scan(&epoch, &expires, &made.Kind, &made.ID, &now); err != nil {
+		return err
+	}
+	c.own(epoch, now)
+	c.Claim.Record.Resource = made
+	return nil
 }
 
 // read reads the record that is in the way.
@@ -155,7 +218,7 @@ func (c *groupClaim) judge() (t taken, fresh bool, err error) {
 	}
 	j := idempotency.Judge(c.Request, &rec, c.row.at())
 	if j.Verdict == idempotency.Fresh {
-		return taken{rec: rec, now: c.row.at(), args: c.args}, true, nil
+		return taken{rec: rec, now: c.row.at()}, true, nil
 	}
 	c.Mine = rec.State == idempotency.Done && rec.Owner.Token == c.Token
 	c.Claim = idempotency.Claim{Judgement: j, Record: rec}
@@ -165,15 +228,20 @@ func (c *groupClaim) judge() (t taken, fresh bool, err error) {
 // CompleteGroup takes the keys of members that have done their work; answers
 // has one for each.
 func (s *Store) CompleteGroup(members []*Member, answers []idempotency.Answer) ([]Statement, error) {
-	statements := make([]Statement, len(members))
+	ends := Rows{Text: s.sql.finishAll, Each: s.sql.finishEach, Shared: []any{s.now()}}
 	for i, m := range members {
-		args, err := s.completeArgs(m.Request, m.Claim.Owner, &answers[i])
+		a := &answers[i]
+		kept, err := keptAnswer(m.Request.Policy, a)
 		if err != nil {
 			return nil, err
 		}
-		statements[i] = Statement{Text: s.sql.complete, Args: args}
+		ref, keep := m.Request.Ref(), &m.Request.Policy.Retention
+		ends.Args = append(ends.Args, []any{
+			ref.Scope, ref.Namespace, ref.Key, m.Token[:], m.prints.compare, m.prints.tombstone, span(keep.Key), m.Claim.Owner.Epoch,
+			kept.status, kept.contentType, kept.header, kept.body, a.Resource.Kind, a.Resource.ID, span(keep.Answer),
+		})
 	}
-	return statements, nil
+	return ends.Statements(s.rowsAtOnce()), nil
 }
 
 // FreeGroup returns statements that free the keys of members that were refused

@@ -6,11 +6,15 @@ import "strings"
 // given by parameter $1.
 type statements struct {
 	insert, find, takeOver, complete, renew, made, release, unclaim, count, strip, forget string
+	// Those about many rows, and what each row is.
+	claimAll, claimEach, finishAll, finishEach string
 }
 
+// A double is exact to a quarter of a microsecond, and date_part cheaper than
+// extract, which works out a decimal number.
 const (
 	nowSQLite     = `CAST($1 AS bigint)`
-	nowPostgreSQL = `COALESCE(CAST($1 AS bigint), CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint))`
+	nowPostgreSQL = `COALESCE(CAST($1 AS bigint), CAST(date_part('epoch', clock_timestamp()) * 1000000 AS bigint))`
 )
 
 const (
@@ -52,6 +56,29 @@ WHERE scope = $2 AND namespace = $3 AND idempotency_key = $4
   resource_id = CASE WHEN $11 = '' THEN resource_id ELSE $12 END,
   answer_expires_at = {now} + CAST($13 AS bigint), key_expires_at = {now} + CAST($14 AS bigint)` + owned
 
+	// The same about the keys of a group.
+	claimAllText = `INSERT INTO idempotency_keys (
+  scope, namespace, idempotency_key, owner, print, tombstone, key_expires_at, state, epoch, lease_expires_at, created_at
+) VALUES {rows} ON CONFLICT (scope, namespace, idempotency_key) DO NOTHING
+RETURNING scope, namespace, idempotency_key, epoch, {now}`
+
+	claimEachText = `(?, ?, ?, ?, ?, ?, {now} + CAST(? AS bigint), 'claimed', 1, {now}, {now})`
+
+	// A key that nobody has claimed is written as it is when all is done: see
+	// ClaimGroup. One that was claimed is taken by its owner alone.
+	finishAllText = `INSERT INTO idempotency_keys (
+  scope, namespace, idempotency_key, owner, print, tombstone, key_expires_at, epoch, status, content_type, header, body,
+  resource_kind, resource_id, answer_expires_at, state, created_at
+) VALUES {rows} ON CONFLICT (scope, namespace, idempotency_key) DO UPDATE SET
+  state = 'done', lease_expires_at = NULL, status = excluded.status, content_type = excluded.content_type,
+  header = excluded.header, body = excluded.body,
+  resource_kind = CASE WHEN excluded.resource_kind = '' THEN idempotency_keys.resource_kind ELSE excluded.resource_kind END,
+  resource_id = CASE WHEN excluded.resource_kind = '' THEN idempotency_keys.resource_id ELSE excluded.resource_id END,
+  answer_expires_at = excluded.answer_expires_at, key_expires_at = excluded.key_expires_at
+WHERE idempotency_keys.owner = excluded.owner AND idempotency_keys.epoch = excluded.epoch AND idempotency_keys.state = 'claimed'`
+
+	finishEachText = `(?, ?, ?, ?, ?, ?, {now} + CAST(? AS bigint), ?, ?, ?, ?, ?, ?, ?, {now} + CAST(? AS bigint), 'done', {now})`
+
 	renewText = `UPDATE idempotency_keys SET lease_expires_at = {now} + CAST($7 AS bigint)` + owned
 
 	madeText = `UPDATE idempotency_keys SET resource_kind = $6, resource_id = $7
@@ -92,16 +119,20 @@ func newStatements(d Dialect) statements {
 			"{place}", "ctid", "{among}", "ctid = ANY (ARRAY(", "{end}", "FOR UPDATE SKIP LOCKED))")
 	}
 	return statements{
-		insert:   replacer.Replace(insertText),
-		find:     replacer.Replace(findText),
-		takeOver: replacer.Replace(takeOverText),
-		complete: replacer.Replace(completeText),
-		renew:    replacer.Replace(renewText),
-		made:     replacer.Replace(madeText),
-		release:  replacer.Replace(releaseText),
-		unclaim:  unclaimText,
-		count:    countText,
-		strip:    replacer.Replace(stripText),
-		forget:   replacer.Replace(forgetText),
+		insert:     replacer.Replace(insertText),
+		find:       replacer.Replace(findText),
+		takeOver:   replacer.Replace(takeOverText),
+		complete:   replacer.Replace(completeText),
+		claimAll:   replacer.Replace(claimAllText),
+		claimEach:  replacer.Replace(claimEachText),
+		finishAll:  replacer.Replace(finishAllText),
+		finishEach: replacer.Replace(finishEachText),
+		renew:      replacer.Replace(renewText),
+		made:       replacer.Replace(madeText),
+		release:    replacer.Replace(releaseText),
+		unclaim:    unclaimText,
+		count:      countText,
+		strip:      replacer.Replace(stripText),
+		forget:     replacer.Replace(forgetText),
 	}
 }

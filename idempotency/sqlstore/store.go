@@ -209,9 +209,14 @@ func (s *Store) AddCounts(ctx context.Context, counts []idempotency.Count) error
 	return nil
 }
 
-func (s *Store) addCounts(ctx context.Context, tx *sql.Tx, counts []idempotency.Count) error {
+func (s *Store) addCounts(ctx context.Context, tx *sql.Tx, counts []idempotency.Count) (err error) {
+	add, err := tx.PrepareContext(ctx, s.sql.count)
+	if err != nil {
+		return fmt.Errorf("prepare to count repeats of idempotency keys: %w", err)
+	}
+	defer func() { err = errors.Join(err, add.Close()) }()
 	for _, c := range counts {
-		_, err := tx.ExecContext(ctx, s.sql.count, c.Ref.Scope, c.Ref.Namespace, c.Ref.Key, c.Repeats, c.Conflicts)
+		_, err := add.ExecContext(ctx, c.Ref.Scope, c.Ref.Namespace, c.Ref.Key, c.Repeats, c.Conflicts)
 		if err != nil {
 			return fmt.Errorf("count the repeats of an idempotency key: %w", err)
 		}

@@ -21,8 +21,8 @@ type Op struct {
 	ProjectID string
 	// Subject says which account it is about.
 	Subject Subject
-	// Key is set for keyed operations: the claim on it is the first row that
-	// is written for the op.
+	// Key is set for keyed operations: the claim on it is the first thing that
+	// is done for the op.
 	Key *idempotency.Request
 	// Token names the op as the owner of its key, however often its
 	// transaction is run.

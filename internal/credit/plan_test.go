@@ -29,6 +29,8 @@ type plan struct {
 	// groups are the keys of the groups that were run, in their order.
 	groups [][]string
 	taken  map[idempotency.Ref]*credit.Op
+	// looks counts the keys that were looked at.
+	looks int
 	// fail says what becomes of a group, whether it is committed and what is
 	// heard of it; nil commits all.
 	fail func(n int, g credit.Group) (committed bool, err error)
@@ -40,6 +42,7 @@ type plan struct {
 func (p *plan) Judge(_ context.Context, r idempotency.Request) (idempotency.Result, bool, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.looks++
 	op, ok := p.taken[r.Ref()]
 	if !ok {
 		return idempotency.Result{}, true, nil

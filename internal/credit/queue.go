@@ -40,6 +40,13 @@ const (
 // key is taken now, and what it means can be read.
 var ErrTaken = errors.New("the key was taken while the op waited")
 
+// notRun says whether an error of the queue means that the op was not run at
+// all, so that its key may be looked at.
+func notRun(err error) bool {
+	f, ok := errors.AsType[*fault.Error](err)
+	return errors.Is(err, ErrTaken) || ok && f.Details["applied"] == false
+}
+
 // queue groups ops that arrive together into transactions: while one group is
 // being committed the next gathers, and nobody waits when nothing is under
 // way. Projects take turns, ops of one project go in order, and of the ops
@@ -60,10 +67,11 @@ type queue struct {
 	// lines has, for each key whose op may go or is under way, the ops that
 	// stand in line behind it.
 	lines map[idempotency.Ref][]*pending
-	// waiting counts the ops that may go and those that stand in line.
-	waiting int
-	closed  bool
-	done    sync.WaitGroup
+	// ready counts the ops that may go, waiting also those that stand in line,
+	// running the groups that are under way.
+	ready, waiting, running int
+	closed                  bool
+	done                    sync.WaitGroup
 }
 
 // project is what may go of one project; there is always something.
@@ -131,6 +139,7 @@ func (q *queue) add(p *pending) error {
 	}
 	one := q.project(p.op.ProjectID)
 	one.ops = append(one.ops, p)
+	q.ready++
 	q.arrived.Signal()
 	return nil
 }
@@ -159,12 +168,17 @@ func (q *queue) work() {
 }
 
 // next waits for ops and takes the next group; nil when there will be none.
+// While a group is under way another begins beside it only if it is full: a
+// few large groups cost less than many small ones.
 func (q *queue) next() []*pending {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for {
-		if group := q.take(); len(group) > 0 {
-			return group
+		if q.running == 0 || q.ready >= maxGroup {
+			if group := q.take(); len(group) > 0 {
+				q.running++
+				return group
+			}
 		}
 		if q.closed && q.waiting == 0 {
 			q.arrived.Broadcast()
@@ -190,6 +204,7 @@ func (q *queue) take() []*pending {
 			delete(q.byID, one.id)
 		}
 	}
+	q.ready -= len(group)
 	q.waiting -= len(group)
 	return group
 }
@@ -247,6 +262,7 @@ func (q *queue) attempt(ops []*Op) (err error) {
 func (q *queue) finish(group []*pending) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.running--
 	for _, p := range slices.Backward(group) { // so that the first comes to stand first
 		if p.op.Key != nil {
 			q.advance(p)
@@ -275,6 +291,7 @@ func (q *queue) advance(p *pending) {
 	q.lines[ref] = line[1:]
 	one := q.project(p.op.ProjectID)
 	one.ops = slices.Insert(one.ops, 0, line[0])
+	q.ready++
 }
 
 // tookKey says whether the op's key is taken now, by the op or by another.

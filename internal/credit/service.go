@@ -50,6 +50,8 @@ type Service struct {
 	params Params
 	policy idempotency.Policy
 	queue  *queue
+	// answers are those that were given lately.
+	answers *answers
 }
 
 // keyPolicy has the rules for keys, which are the same however long answers are
@@ -63,7 +65,7 @@ func KeyPolicy() *idempotency.Policy { return &keyPolicy }
 func NewService(p Params) *Service {
 	return &Service{
 		params: p, policy: idempotency.CreditMovement(p.KeepAnswers),
-		queue: newQueue(&p),
+		queue: newQueue(&p), answers: newAnswers(p.KeepAnswers),
 	}
 }
 
@@ -79,10 +81,20 @@ type MoveParams struct {
 	Key string
 	// Body is the body, decoded in transit but not yet read as JSON.
 	Body []byte
-	// Decode reads Body. It is only called when the key is free.
+	// Decode reads Body. It is called before it is known whether the key is
+	// free, and its faults are only heard if it is.
 	Decode func() (Move, error)
+	// Free, if set, is called before an error is returned that leaves a key
+	// free that was found so.
+	Free func()
 	// Render makes the answer to a movement that was made.
 	Render func(m *Movement, b Balance) ([]byte, error)
+}
+
+func (p *MoveParams) free() {
+	if p.Free != nil {
+		p.Free()
+	}
 }
 
 // Moved is what a request to move credits came to.
@@ -100,42 +112,58 @@ type Moved struct {
 // customer_not_found (of charges and adjustments); insufficient_credits;
 // unavailable (with applied false or "unknown"). Every error but the first and
 // "unknown" leaves the key free.
+//
+// Most keys are new, and whether one is, its claim decides: nothing is read
+// before. Only a request that cannot be run looks at its key first, since a key
+// that is taken says so whatever else is wrong.
 func (s *Service) Move(ctx context.Context, p MoveParams) (Moved, error) {
-	r := request(&s.policy, &p)
-	var op *Op
+	r, began := request(&s.policy, &p), s.env().now()
+	if first := s.answers.find(&r, began); first != nil {
+		s.params.Tally.Repeat(r.Ref())
+		return Moved{Replayed: true, Answer: first}, nil
+	}
+	op, refused := s.op(&p, r)
 	for {
+		if refused == nil {
+			refused = s.queue.do(ctx, op)
+		}
+		switch {
+		case refused == nil:
+			return s.moved(ctx, &p, op, began)
+		case op != nil && !notRun(refused):
+			return Moved{}, fmt.Errorf("move credits: %w", refused)
+		}
 		result, fresh, err := s.params.Store.Judge(ctx, r)
-		if err != nil {
+		switch {
+		case err != nil:
 			return Moved{}, s.refused(r, err)
-		}
-		if !fresh {
+		case !fresh:
 			return s.replay(ctx, r, result)
+		case errors.Is(refused, ErrTaken):
+			refused = nil
+		default:
+			p.free()
+			return Moved{}, refused
 		}
-		if op == nil {
-			if op, err = s.op(&p, r); err != nil {
-				return Moved{}, err
-			}
-		}
-		if err := s.queue.do(ctx, op); errors.Is(err, ErrTaken) {
-			continue // by a request that came before this one: see what it was
-		} else if err != nil {
-			return Moved{}, fmt.Errorf("move credits: %w", err)
-		}
-		return s.moved(ctx, r, op)
 	}
 }
 
 // moved is what an op came to that was run.
-func (s *Service) moved(ctx context.Context, r idempotency.Request, op *Op) (Moved, error) {
-	o := &op.Outcome
+func (s *Service) moved(ctx context.Context, p *MoveParams, op *Op, began time.Time) (Moved, error) {
+	r, o := *op.Key, &op.Outcome
+	_, judged := errors.AsType[*idempotency.Error](o.Err)
 	switch {
-	case o.Err != nil:
+	case judged:
 		return Moved{}, s.refused(r, o.Err)
+	case o.Err != nil:
+		p.free()
+		return Moved{}, o.Err
 	case o.Key.Replayed:
 		return s.replay(ctx, r, o.Key)
 	case o.Key.Answer == nil: // its own work, whose COMMIT took longer than answers are kept
 		return s.read(ctx, r, o.Key)
 	default:
+		s.answers.keep(&r, o.Key.Answer, began)
 		return Moved{Answer: o.Key.Answer}, nil
 	}
 }

@@ -61,10 +61,7 @@ func (s *service) adjust(x *exchange) (answer, error) { return s.move(x, credit.
 func (s *service) move(x *exchange, kind credit.Kind, read func(*exchange) (credit.Move, error)) (answer, error) {
 	moved, err := s.Credits.Move(x.r.Context(), credit.MoveParams{
 		ProjectID: x.caller.ProjectID, Customer: x.r.PathValue("external_user_id"), Kind: kind, Key: x.key, Body: x.body.data,
-		Decode: func() (credit.Move, error) {
-			x.free()
-			return read(x)
-		},
+		Decode: func() (credit.Move, error) { return read(x) }, Free: x.free,
 		Render: func(m *credit.Movement, b credit.Balance) ([]byte, error) {
 			return marshal(api.CreditMoved{Movement: m.Wire(), Balance: balanceOf(b)})
 		},

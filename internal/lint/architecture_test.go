@@ -21,7 +21,7 @@ var public = []string{"api", "idempotency", "retry"}
 // base packages know nothing of the product but its words.
 var base = []string{
 	"internal/atomicfile", "internal/config", "internal/crash", "internal/fault", "internal/id", "internal/jsonsyntax",
-	"internal/publicnet", "internal/record", "internal/telemetry",
+	"internal/publicnet", "internal/recent", "internal/record", "internal/telemetry",
 }
 
 // domain packages hold the rules. They declare the small interfaces of what

@@ -25,6 +25,8 @@ type account struct {
 	// missing says that there is no row, and none is to be made: the balance
 	// is empty and stays so.
 	missing bool
+	// make says that the row is to be made if it is not there.
+	make bool
 	// before is what was read.
 	before    credit.Account
 	hasGrants bool
@@ -55,9 +57,6 @@ func (a *account) take(h *credit.StoredHold) {
 
 // findCustomers finds or makes the customers, and finds where movements are.
 func (w *work) findCustomers(ctx context.Context) error {
-	for _, m := range w.open() {
-		m.customer, m.typeName = m.Subject.Customer, m.Subject.CreditType
-	}
 	if err := w.lookForCustomers(ctx); err != nil {
 		return err
 	}
@@ -103,7 +102,7 @@ func (w *work) lookForCustomers(ctx context.Context) error {
 }
 
 // makeCustomers makes the customers that are missing and that ops want made,
-// in one order.
+// in one order. Those that somebody else has made since are looked for again.
 func (w *work) makeCustomers(ctx context.Context) error {
 	missing := slices.DeleteFunc(w.open(), func(m *member) bool { return m.customerID != 0 || !m.Subject.CreateCustomer })
 	if len(missing) == 0 {
@@ -112,14 +111,40 @@ func (w *work) makeCustomers(ctx context.Context) error {
 	slices.SortStableFunc(missing, func(a, b *member) int {
 		return compareTexts(a.ProjectID, b.ProjectID, a.customer, b.customer)
 	})
-	var makes []sqldb.Statement
-	for _, m := range missing {
-		makes = append(makes, sqldb.Statement{Text: createCustomerText, Args: []any{m.ProjectID, m.customer, w.now.UnixMicro()}})
+	makes := sqldb.Rows{Text: createCustomersText, Each: `(?, ?, ?)`}
+	for i, m := range missing {
+		if i == 0 || m.ProjectID != missing[i-1].ProjectID || m.customer != missing[i-1].customer {
+			makes.Args = append(makes.Args, []any{m.ProjectID, m.customer, w.now.UnixMicro()})
+		}
 	}
-	if err := w.batch.Run(ctx, makes); err != nil {
+	makes.Row = func(scan func(...any) error) error {
+		var projectID, customer string
+		var id int64
+		err := scan(&projectID, &customer, &id)
+		for _, m := range w.members {
+			if m.ProjectID == projectID && m.customer == customer && m.Subject.MovementID == "" {
+				m.customerID = id
+			}
+		}
+		return err
+	}
+	if err := w.batch.Run(ctx, w.batch.Rows(makes)); err != nil {
 		return fmt.Errorf("make customers: %w", err)
 	}
 	return w.lookForCustomers(ctx)
+}
+
+// alike puts neighbours together that are alike.
+func alike(members []*member, by func(*member) name) [][]*member {
+	var groups [][]*member
+	for i, m := range members {
+		if i == 0 || by(m) != by(members[i-1]) {
+			groups = append(groups, nil)
+		}
+		last := len(groups) - 1
+		groups[last] = append(groups[last], m)
+	}
+	return groups
 }
 
 func compareTexts(a, b, thenA, thenB string) int {
@@ -131,21 +156,25 @@ func (w *work) findTypes(ctx context.Context) error {
 	if err := w.findHoldTypes(ctx); err != nil {
 		return err
 	}
-	var makes, finds []sqldb.Statement
-	open := w.open()
+	open := slices.DeleteFunc(w.open(), func(m *member) bool { return m.typeID != 0 || m.typeName == "" })
 	slices.SortStableFunc(open, func(a, b *member) int {
 		return compareTexts(a.ProjectID, b.ProjectID, a.typeName, b.typeName)
 	})
-	for _, m := range open {
-		if m.typeID != 0 || m.typeName == "" {
-			continue
-		}
-		if m.Subject.CreateAccount {
+	var makes, finds []sqldb.Statement
+	for _, same := range alike(open, func(m *member) name { return name{projectID: m.ProjectID, creditType: m.typeName} }) {
+		m := same[0]
+		if slices.ContainsFunc(same, func(m *member) bool { return m.Subject.CreateAccount }) {
 			makes = append(makes, sqldb.Statement{Text: createCreditTypeText, Args: []any{m.ProjectID, m.typeName, w.now.UnixMicro()}})
 		}
 		finds = append(finds, sqldb.Statement{
 			Text: findCreditTypeText, Args: []any{m.ProjectID, m.typeName},
-			Row: func(scan func(...any) error) error { return scan(&m.typeID, boolean(&m.negative)) },
+			Row: func(scan func(...any) error) error {
+				err := scan(&m.typeID, boolean(&m.negative))
+				for _, other := range same {
+					other.typeID, other.negative = m.typeID, m.negative
+				}
+				return err
+			},
 		})
 	}
 	if err := w.batch.Run(ctx, append(makes, finds...)); err != nil {
@@ -177,7 +206,27 @@ func (w *work) findHoldTypes(ctx context.Context) error {
 }
 
 // lock reads the balances and keeps others from changing them, in one order.
+// Those that may be missing are made before, in the same order.
 func (w *work) lock(ctx context.Context) error {
+	w.attach()
+	makes := sqldb.Rows{Text: createBalancesText, Each: `(?, ?, ?, 0, 0, 0, ?)`}
+	var locks []sqldb.Statement
+	for _, a := range w.sorted() {
+		if a.make {
+			makes.Args = append(makes.Args, []any{a.place.customerID, a.place.typeID, number(a.AllowNegative), w.now.UnixMicro()})
+		}
+		locks = append(locks, sqldb.Statement{
+			Text: w.batch.Locking(lockBalanceText), Args: []any{a.place.customerID, a.place.typeID}, Row: a.scan,
+		})
+	}
+	if err := w.batch.Run(ctx, slices.Concat(w.batch.Rows(makes), locks, w.findSubscribers())); err != nil {
+		return fmt.Errorf("lock balances: %w", err)
+	}
+	return nil
+}
+
+// attach gives each member its account.
+func (w *work) attach() {
 	for _, m := range w.open() {
 		at := place{m.customerID, m.typeID}
 		if m.typeID == 0 { // nobody has credits of a type that does not exist
@@ -187,38 +236,16 @@ func (w *work) lock(ctx context.Context) error {
 		if w.accounts[at] == nil {
 			w.accounts[at] = newAccount(at)
 		}
-		m.account = w.accounts[at]
-		m.account.AllowNegative = m.negative
-		m.account.customer, m.account.typeName, m.account.projectID = m.customer, m.typeName, m.ProjectID
+		a := w.accounts[at]
+		m.account = a
+		a.AllowNegative, a.customer, a.typeName, a.projectID = m.negative, m.customer, m.typeName, m.ProjectID
+		a.make = a.make || !m.there && (m.negative || m.Subject.CreateAccount)
 	}
-	sorted := w.sorted()
-	var statements []sqldb.Statement
-	for _, a := range sorted {
-		if w.creates(a) {
-			statements = append(statements, sqldb.Statement{
-				Text: createBalanceText, Args: []any{a.place.customerID, a.place.typeID, number(a.AllowNegative), w.now.UnixMicro()},
-			})
-		}
-		statements = append(statements, sqldb.Statement{
-			Text: w.batch.Locking(lockBalanceText), Args: []any{a.place.customerID, a.place.typeID}, Row: a.scan,
-		})
-	}
-	if err := w.batch.Run(ctx, append(statements, w.findSubscribers()...)); err != nil {
-		return fmt.Errorf("lock balances: %w", err)
-	}
-	return nil
 }
 
 // sorted are the accounts in the order in which they are locked.
 func (w *work) sorted() []*account {
 	return slices.SortedFunc(maps.Values(w.accounts), func(a, b *account) int { return a.place.compare(b.place) })
-}
-
-// creates says whether a balance is to be made that is not there.
-func (w *work) creates(a *account) bool {
-	return a.AllowNegative || slices.ContainsFunc(w.members, func(m *member) bool {
-		return m.account == a && m.Subject.CreateAccount
-	})
 }
 
 func newAccount(at place) *account {

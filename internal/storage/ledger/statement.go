@@ -7,22 +7,33 @@ package ledger
 const (
 	findCustomerText = `SELECT id FROM customers WHERE project_id = $1 AND external_id = $2`
 
-	createCustomerText = `INSERT INTO customers (project_id, external_id, created_at) VALUES ($1, $2, $3)
+	createCustomerText = `INSERT INTO customers (project_id, external_id, created_at) VALUES ($1, $2, $3)` + unlessThere
+
+	unlessThere = `
 ON CONFLICT (project_id, external_id) DO NOTHING`
+
+	createCustomersText = `INSERT INTO customers (project_id, external_id, created_at) VALUES {rows}` + unlessThere + `
+RETURNING project_id, external_id, id`
 
 	findCreditTypeText = `SELECT id, allow_negative FROM credit_types WHERE project_id = $1 AND name = $2` //nolint:gosec // credits are no credentials
 
 	createCreditTypeText = `INSERT INTO credit_types (project_id, name, allow_negative, created_at) VALUES ($1, $2, 0, $3)
 ON CONFLICT (project_id, name) DO NOTHING`
 
-	createBalanceText = `INSERT INTO balances (customer_id, credit_type_id, allow_negative, posted, held, has_grants, updated_at)
-VALUES ($1, $2, $3, 0, 0, 0, $4) ON CONFLICT (customer_id, credit_type_id) DO NOTHING`
+	createBalancesText = `INSERT INTO balances (customer_id, credit_type_id, allow_negative, posted, held, has_grants, updated_at)
+VALUES {rows} ON CONFLICT (customer_id, credit_type_id) DO NOTHING`
 
 	lockBalanceText = `SELECT posted, held, has_grants, next_due, updated_at
 FROM balances WHERE customer_id = $1 AND credit_type_id = $2`
 
-	updateBalanceText = `UPDATE balances SET posted = $3, held = $4, has_grants = $5, next_due = $6, updated_at = $7
-WHERE customer_id = $1 AND credit_type_id = $2`
+	// Every one of these rows is there: it was locked.
+	updateBalancesText = `INSERT INTO balances (
+  customer_id, credit_type_id, allow_negative, posted, held, has_grants, next_due, updated_at
+) VALUES {rows} ON CONFLICT (customer_id, credit_type_id) DO UPDATE SET
+  posted = excluded.posted, held = excluded.held, has_grants = excluded.has_grants, next_due = excluded.next_due,
+  updated_at = excluded.updated_at`
+
+	updateBalancesEach = `(?, ?, ?, ?, ?, ?, ?, ?)`
 
 	// Where a hold or a movement is, to know which balance to lock.
 	placeOfHoldText = `SELECT t.id, t.name, t.allow_negative FROM holds h JOIN credit_types t ON t.id = h.credit_type_id
@@ -65,11 +76,14 @@ WHERE h.customer_id = $1 AND h.hold_id = $2 AND g.movement_id = $3`
 	closeHoldText = `UPDATE holds SET captured = $3, state = $4, closed_at = $5
 WHERE customer_id = $1 AND hold_id = $2 AND state = 'open'`
 
-	createMovementText = `INSERT INTO movements (
+	createMovementsText = `INSERT INTO movements (
   id, project_id, customer_id, credit_type_id, kind, amount, delta, balance_after, reason, metadata, work_key,
   reversal_of, hold, priority, expires_at, created_at
-) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12,
-  (SELECT id FROM holds WHERE customer_id = $3 AND hold_id = $13), $14, $15, $16)`
+) VALUES {rows}`
+
+	createMovementsEach = `(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+
+	createCaptureEach = `(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, (SELECT id FROM holds WHERE customer_id = ? AND hold_id = ?), ?, ?, ?)`
 
 	movementColumns = `m.id, m.number, m.project_id, c.external_id, t.name, m.kind, m.amount, m.delta, m.balance_after, m.reason, m.metadata,
   m.work_key, m.reversal_of, h.hold_id, h.execution_id, m.priority, m.expires_at, m.created_at`

@@ -3,8 +3,8 @@
 // writes the outcome, all in one transaction. It decides nothing about credits.
 //
 // Invariants:
-//   - the claim on a key is the first row that is written for an op, and goes
-//     again if the op is refused;
+//   - the claim on a key is the first thing that is done for an op, and leaves
+//     no row if the op is refused;
 //   - everything of a balance is read and written by who has locked its row;
 //   - every group locks in the same order, so that no two wait for each other.
 package ledger
@@ -17,6 +17,7 @@ import (
 
 	"github.com/actionpulse/actionpulse/idempotency"
 	"github.com/actionpulse/actionpulse/internal/credit"
+	"github.com/actionpulse/actionpulse/internal/recent"
 	"github.com/actionpulse/actionpulse/internal/storage/sqldb"
 )
 
@@ -24,13 +25,15 @@ import (
 type Store struct {
 	db      *sqldb.DB
 	noticed func()
+	// known is where balances are.
+	known *recent.Map[name, found]
 }
 
 var _ credit.Store = (*Store)(nil)
 
 // New returns a Store that reads and writes db, which stays the caller's to
 // close.
-func New(db *sqldb.DB) *Store { return &Store{db: db} }
+func New(db *sqldb.DB) *Store { return &Store{db: db, known: recent.New[name, found](maxPlaces)} }
 
 // OnMessages has noticed called after each group that has left messages for
 // webhooks. It must be called before the store is used, and noticed must not

@@ -21,19 +21,20 @@ import (
 // every group: keys, customers, credit types, balances, each in their own
 // order; what a balance has is only touched by who has locked it.
 func (s *Store) Apply(ctx context.Context, g credit.Group) error {
-	noticed := false
+	var w *work
 	err := s.db.WriteBatch(ctx, func(b *sqldb.Batch) error {
-		w := &work{store: s, batch: b, now: g.Now, newID: g.NewID, accounts: map[place]*account{}}
+		w = &work{store: s, batch: b, now: g.Now, newID: g.NewID, accounts: map[place]*account{}}
 		for _, op := range g.Ops {
 			op.Outcome = credit.Outcome{}
 			w.members = append(w.members, &member{Op: op})
 		}
-		err := w.run(ctx)
-		noticed = w.noticed
-		return err
+		return w.run(ctx)
 	})
 	crash.Point("movements.committed")
-	if noticed && s.noticed != nil {
+	if err == nil {
+		w.remember()
+	}
+	if w.noticed && s.noticed != nil {
 		s.noticed()
 	}
 	return err
@@ -50,8 +51,10 @@ type work struct {
 	accounts map[place]*account
 	// subscribers are those of webhooks, by project.
 	subscribers map[string][]webhook.Subscriber
-	// writes are what is to be written when all is decided.
-	writes []sqldb.Statement
+	// writes are what is to be written when all is decided; movements and
+	// balances are rows of such statements.
+	writes              []sqldb.Statement
+	movements, balances [][]any
 	// noticed says that there are messages among them.
 	noticed bool
 }
@@ -65,6 +68,8 @@ type member struct {
 	typeID     int64
 	typeName   string
 	negative   bool
+	// there says that the balance was there before the group.
+	there bool
 	// customer is the external id.
 	customer string
 	account  *account
@@ -84,7 +89,7 @@ func (p place) compare(o place) int {
 // run does the group, step by step.
 func (w *work) run(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		w.claim, w.findCustomers, w.findTypes, w.lock, w.loadLots, w.loadDue, w.readAlong, w.decide, w.write,
+		w.claim, w.recall, w.findCustomers, w.findTypes, w.lock, w.loadLots, w.loadDue, w.readAlong, w.decide, w.write,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -112,7 +117,7 @@ func (w *work) statements(ctx context.Context, list []keystore.Statement) error 
 	return w.batch.Run(ctx, out)
 }
 
-// claim claims the keys: the first rows that the transaction writes.
+// claim claims the keys: the first thing that the transaction does.
 func (w *work) claim(ctx context.Context) error {
 	var claims []*keystore.Member
 	var owners []*member

@@ -2,9 +2,8 @@ package ledger
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
-	"time"
+	"slices"
 
 	"github.com/actionpulse/actionpulse/idempotency"
 	keystore "github.com/actionpulse/actionpulse/idempotency/sqlstore"
@@ -23,6 +22,10 @@ func (w *work) write(ctx context.Context) error {
 		if err := w.writeAccount(a); err != nil {
 			return err
 		}
+	}
+	w.addRows(createMovementsText, createMovementsEach, w.movements)
+	w.addRows(updateBalancesText, updateBalancesEach, w.balances)
+	for _, a := range w.sorted() {
 		if err := w.writeMessages(a); err != nil {
 			return err
 		}
@@ -43,6 +46,10 @@ func (w *work) write(ctx context.Context) error {
 
 func (w *work) add(text string, args ...any) {
 	w.writes = append(w.writes, sqldb.Statement{Text: text, Args: args})
+}
+
+func (w *work) addRows(text, each string, args [][]any) {
+	w.writes = append(w.writes, w.batch.Rows(sqldb.Rows{Text: text, Each: each, Args: args})...)
 }
 
 func (w *work) writeAccount(a *account) error {
@@ -81,8 +88,10 @@ func (w *work) writeBalance(a *account) {
 		b.UpdatedAt.Equal(a.UpdatedAt) && hasGrants == a.hasGrants {
 		return
 	}
-	w.add(updateBalanceText, a.place.customerID, a.place.typeID, int64(a.Posted), int64(a.Held), number(hasGrants),
-		sqldb.NullTime(a.NextDue), a.UpdatedAt.UnixMicro())
+	w.balances = append(w.balances, []any{
+		a.place.customerID, a.place.typeID, number(a.AllowNegative), int64(a.Posted), int64(a.Held), number(hasGrants),
+		sqldb.NullTime(a.NextDue), a.UpdatedAt.UnixMicro(),
+	})
 }
 
 // writeHold writes a hold that is new, or closes one.
@@ -104,25 +113,33 @@ func (w *work) writeHold(a *account, h *credit.StoredHold) error {
 	return nil
 }
 
+// writeMovement writes a movement. They are numbered in the order in which they
+// are written.
 func (w *work) writeMovement(a *account, m *credit.Movement) error {
 	metadata, err := metadataText(m.Metadata)
 	if err != nil {
 		return err
 	}
-	var reversalOf, hold sql.NullString
+	var reversalOf, priority, expires any
 	switch m.Kind {
 	case credit.Reversal:
-		reversalOf = sqldb.NullString(m.Of)
-	case credit.Capture:
-		hold = sqldb.NullString(m.Of)
+		reversalOf = m.Of
+	case credit.Topup:
+		priority, expires = int64(m.Grant.Priority), sqldb.NullTime(m.Grant.ExpiresAt)
 	}
-	var priority sql.NullInt64
-	var expires time.Time
-	if m.Kind == credit.Topup {
-		priority, expires = sql.NullInt64{Int64: int64(m.Grant.Priority), Valid: true}, m.Grant.ExpiresAt
+	row := []any{
+		m.ID, m.ProjectID, a.place.customerID, a.place.typeID, string(m.Kind), int64(m.Amount), int64(m.Delta), int64(m.BalanceAfter),
+		sqldb.NullString(m.Reason), metadata, sqldb.NullString(m.Key), reversalOf, nil, priority, expires, m.At.UnixMicro(),
 	}
-	w.add(createMovementText, m.ID, m.ProjectID, a.place.customerID, a.place.typeID, string(m.Kind), int64(m.Amount), int64(m.Delta),
-		int64(m.BalanceAfter), sqldb.NullString(m.Reason), metadata, sqldb.NullString(m.Key), reversalOf, hold, priority, sqldb.NullTime(expires), m.At.UnixMicro())
+	if m.Kind != credit.Capture {
+		w.movements = append(w.movements, row)
+		return nil
+	}
+	w.addRows(createMovementsText, createMovementsEach, w.movements) // what comes before it
+	w.movements = nil
+	const hold = 12
+	row = slices.Replace(row, hold, hold+1, any(a.place.customerID), any(m.Of))
+	w.addRows(createMovementsText, createCaptureEach, [][]any{row})
 	return nil
 }
 

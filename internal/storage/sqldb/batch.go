@@ -9,6 +9,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
+
+	keystore "github.com/actionpulse/actionpulse/idempotency/sqlstore"
 )
 
 // Statement is one statement of a batch.
@@ -101,6 +103,20 @@ func (b *Batch) Locking(text string) string { return text + b.dialect.forUpdate(
 // that others have locked.
 func (b *Batch) Claiming(text string) string { return text + b.dialect.forUpdateSkipping() }
 
+// Rows is a statement about many rows.
+type Rows = keystore.Rows
+
+// Rows returns the statements to run for many rows. On SQLite, where a
+// statement crosses no network, each is about one.
+func (b *Batch) Rows(r Rows) []Statement {
+	list := r.Statements(b.dialect.rowsAtOnce())
+	out := make([]Statement, len(list))
+	for i, one := range list {
+		out[i] = Statement(one)
+	}
+	return out
+}
+
 // Run runs statements in order. The first one that fails ends the batch, and
 // the transaction cannot be committed any more.
 func (b *Batch) Run(ctx context.Context, statements []Statement) error {
@@ -114,6 +130,8 @@ func (b *Batch) Run(ctx context.Context, statements []Statement) error {
 func (s sqliteDialect) forUpdate() string { return "" }
 
 func (s sqliteDialect) forUpdateSkipping() string { return "" }
+
+func (s sqliteDialect) rowsAtOnce() int { return 1 }
 
 // batch runs the statements one by one; there is no network to cross.
 func (s sqliteDialect) batch(ctx context.Context, b *Batch, statements []Statement) error {
@@ -164,6 +182,8 @@ func runPrepared(ctx context.Context, prepared *sql.Stmt, one *Statement) (err e
 }
 
 func (p postgresDialect) forUpdate() string { return " FOR UPDATE" }
+
+func (p postgresDialect) rowsAtOnce() int { return 64 }
 
 func (p postgresDialect) forUpdateSkipping() string { return " FOR UPDATE SKIP LOCKED" }
 

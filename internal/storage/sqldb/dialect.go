@@ -43,6 +43,8 @@ type migrator interface {
 	// forUpdateSkipping is the same for a SELECT that leaves out what others
 	// have locked.
 	forUpdateSkipping() string
+	// rowsAtOnce is how many rows a statement about many is about at most.
+	rowsAtOnce() int
 	// hasTable is a query with one parameter, a table's name, that counts 0
 	// or 1.
 	hasTable() string
