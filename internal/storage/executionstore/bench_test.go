@@ -145,7 +145,9 @@ func (p callProgram) Run(ctx context.Context, r *step.Run) (step.Result, error) 
 
 // bench is a store with flows, credits and servers that run executions on it.
 type bench struct {
-	engine  engine
+	engine engine
+	// options are where the store is, if this test has made it.
+	options sqldb.Options
 	db      *sqldb.DB
 	project string
 	callee  *callee
@@ -155,8 +157,14 @@ type bench struct {
 
 func newBench(t *testing.T, e engine) *bench {
 	t.Helper()
-	db := storagetest.New(t, e.open)
+	var o sqldb.Options
+	db := storagetest.New(t, func(t testing.TB) sqldb.Options {
+		t.Helper()
+		o = e.open(t)
+		return o
+	})
 	b := openBench(db, setUp(t, db), e)
+	b.options = o
 	t.Cleanup(b.credits.Close)
 	return b
 }
