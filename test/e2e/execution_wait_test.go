@@ -100,7 +100,7 @@ func TestCancel(t *testing.T) {
 	t.Parallel()
 	onBothEnginesWith(t, []string{private, "--flows.concurrency=1"}, func(t *testing.T, r *apptest.Running) {
 		c := newCallee(t, true)
-		c.provides(t, r, "local")
+		c.provides(t, r)
 		helloSite(t, r, chat("local", "gpt-x", paid))
 		cancel := func(id any) map[string]any {
 			return part(t, asProject(r).must(t, 200, "POST", fmt.Sprint("/v1/executions/", id, "/cancel"), "").body, "execution")

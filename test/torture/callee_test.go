@@ -75,23 +75,29 @@ var tortured = []struct {
 	slug, definition string
 	once, again      []string
 }{
-	{"local", `{"steps":[{"id":"s","type":"transform","value":"${input.n}"}],"output":"${steps.s.output}","price":{"per_run":"1"}}`, nil, nil},
+	{
+		"local", `{"steps":[{"id":"s","type":"transform","value":"${input.n}"}],"output":"${steps.s.output}","price":{"per_run":"1"}}`,
+		nil, nil,
+	},
 	{
 		"models", `{"steps":[{"id":"a","type":"model","provider":"local","model":"m","messages":[{"role":"user","content":"x"}]},
 			{"id":"b","type":"model","provider":"local","model":"m","messages":[{"role":"user","content":"${steps.a.text}"}]}],
 			"output":"${steps.b.text}","price":{"per_run":"1","tokens":{"*":{"input":"1","output":"1"}}},"limits":{"budget":"1"}}`,
-		[]string{"a", "b"}, nil,
+		[]string{"a", "b"},
+		nil,
 	},
 	{
 		"service", `{"steps":[{"id":"c","type":"http","method":"POST","url":"URL/c","on_interrupt":"retry","retries":5},
 			{"id":"d","type":"http","method":"POST","url":"URL/d"}],"output":"${steps.d.body.n}","price":{"per_run":"1"}}`,
-		[]string{"d"}, []string{"c"},
+		[]string{"d"},
+		[]string{"c"},
 	},
 	{
 		"list", `{"steps":[{"id":"w","type":"wait","for":"20ms"},
 			{"id":"each","type":"parallel","over":"${[1,2,3]}","output":"${steps.e.text}","steps":[
 			{"id":"e","type":"model","provider":"local","model":"m","on_interrupt":"retry","retries":5,"messages":[{"role":"user","content":"x"}]}]}],
 			"output":"${steps.each.output}","price":{"per_run":"1"}}`,
-		nil, []string{"e:0", "e:1", "e:2"},
+		nil,
+		[]string{"e:0", "e:1", "e:2"},
 	},
 }
