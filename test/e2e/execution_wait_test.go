@@ -149,6 +149,30 @@ func TestCancel(t *testing.T) {
 	})
 }
 
+// TestWaitingTakesNoMemoryOfBodies: however many wait, intake goes on.
+func TestWaitingTakesNoMemoryOfBodies(t *testing.T) {
+	t.Parallel()
+	r := apptest.New(t, private, "--intake.body_memory=8MiB").MustServe()
+	c := newCallee(t, true)
+	c.provides(t, r)
+	helloSite(t, r, chat("local", "m", ""))
+	body := strings.Replace(hello, `"input"`, `"context":{"pad":"`+strings.Repeat("x", 1_000_000)+`"},"input"`, 1)
+	const many = 14 // as many bodies are more than the memory for them
+	answers := make(chan said, many+1)
+	for i := range many {
+		go func() { answers <- execute(t, r, fmt.Sprint("k", i), body) }()
+		c.next(t)
+	}
+	go func() { answers <- execute(t, r, "k0", body) }()
+	r.TrackNew(1000)
+	close(c.gate)
+	for range cap(answers) {
+		if s := <-answers; s.status != 200 || part(t, s.body, "execution")["status"] != "succeeded" {
+			t.Errorf("%d %s", s.status, s.raw)
+		}
+	}
+}
+
 // TestEvents: what happens to an execution is told as it happens, and the
 // stream ends with it.
 func TestEvents(t *testing.T) {
