@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"log/slog"
 	"os"
@@ -33,7 +34,23 @@ func TestMain(m *testing.M) {
 	if os.Getenv(childProject) != "" {
 		os.Exit(child())
 	}
+	if err := fewChecks(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	pgtest.Main(m)
+}
+
+// fewChecks bounds the property tests: each of their steps is a transaction and
+// more. -rapid.checks asks for more.
+func fewChecks() error {
+	flag.Parse()
+	asked := false
+	flag.Visit(func(f *flag.Flag) { asked = asked || f.Name == "rapid.checks" })
+	if asked {
+		return nil
+	}
+	return flag.Set("rapid.checks", "8")
 }
 
 // engine is a store to test on.
