@@ -322,6 +322,8 @@ func (c *creation) run(ctx context.Context) error {
 		c.slot, c.Status, c.Lease = false, Queued, Lease{}
 	case made && c.Status == Queued:
 		e.queued(ctx)
+	case made && e.params.Finished != nil: // its input was not valid
+		e.params.Finished(NewTrace(&c.Execution, nil, nil, c.version.Program))
 	}
 	if err != nil {
 		return fmt.Errorf("create an execution: %w", err)
