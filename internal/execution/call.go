@@ -11,9 +11,6 @@ import (
 
 // answered journals what became of a call that has not succeeded.
 func (o *stepRun) answered(err error) {
-	if o.call == nil {
-		return
-	}
 	known, described := &Call{Status: CallUnknown}, &step.Call{}
 	if failure, ok := errors.AsType[*step.Error](err); ok {
 		if failure.Outcome != step.Unknown {
@@ -23,6 +20,9 @@ func (o *stepRun) answered(err error) {
 			described = failure.Call
 		}
 		known.Message = failure.Message
+	}
+	if o.call == nil && described.Kind == "" { // nothing was called
+		return
 	}
 	if err := o.describe(known, described, nil); err != nil {
 		o.run.engine.params.Log.Error("a call is not described", "execution", o.run.x.ID, "error", err)
@@ -48,10 +48,12 @@ func (o *stepRun) describe(known *Call, c *step.Call, value map[string]any) erro
 	}
 	secrets := o.secrets(c, value)
 	row.Status, row.Message, row.FinishedAt = known.Status, blankText(known.Message, secrets), o.run.engine.params.now()
-	row.Provider, row.Model, row.HTTPStatus = storable(c.Provider), storable(c.Model), c.Status
-	row.Usage, row.ProviderRequestID = plausible(c.Usage), storable(c.ProviderRequestID)
+	if c.Provider != "" {
+		row.Provider, row.Model = storable(c.Provider), storable(c.Model)
+	}
+	row.HTTPStatus, row.Usage, row.ProviderRequestID = c.Status, plausible(c.Usage), storable(c.ProviderRequestID)
 	if c.Kind == "model" {
-		row.Price = o.run.program.CallPrice(c.Model, c.Usage)
+		row.Price = o.run.program.CallPrice(c.Model, row.Usage)
 	}
 	if o.run.program.Trace.Record {
 		row.Request, row.Response = blank(c.Request, secrets), blank(c.Response, secrets)

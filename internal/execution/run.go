@@ -40,6 +40,9 @@ type run struct {
 	begun []string
 	// pending is what is not written yet.
 	pending pending
+	// started says that a step has begun, also one that is not in the journal
+	// yet.
+	started bool
 
 	// writing is held by who writes the journal; unwritten says that something
 	// of it is lost, and why.
@@ -127,9 +130,10 @@ func (r *run) recall() error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.journal, r.calls, r.begun, r.pending = map[Place]*Step{}, map[string]*Call{}, nil, pending{}
+	r.journal, r.calls, r.begun, r.pending, r.started = map[Place]*Step{}, map[string]*Call{}, nil, pending{}, false
 	for i := range steps {
 		r.journal[steps[i].Place] = &steps[i]
+		r.started = r.started || steps[i].State != StepSkipped
 	}
 	for i := range calls {
 		r.calls[calls[i].ID] = &calls[i]
@@ -282,17 +286,23 @@ func (r *run) release() {
 // releaseTimeout limits giving an execution back when the server stops.
 const releaseTimeout = 5 * time.Second
 
-// used is what the journal says was used: the price of it, and tokens. A run
-// that has begun no step has used nothing.
+// begin notes that a step begins: from now on the run has its price.
+func (r *run) begin() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.started = true
+}
+
+// used is what was used: the price of it, and tokens. A run that has ended
+// before its first step began has used nothing.
 func (r *run) used() (credit.Amount, model.Usage) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var used credit.Amount
 	var usage model.Usage
-	begun := false
+	begun := r.started || r.x.Status == Succeeded || len(r.calls) > 0 // of a call that was interrupted nothing else may be known
 	for _, s := range r.journal {
 		used = atMost(used, s.Price)
-		begun = begun || s.State != StepSkipped
 	}
 	for _, c := range r.calls {
 		used = atMost(used, c.Price)

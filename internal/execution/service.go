@@ -50,9 +50,18 @@ type ExecuteParams struct {
 	Body []byte
 	// Decode reads Body. It is only called when the key is free.
 	Decode func() (Request, error)
+	// Read is called before a wait: Body is not looked at any more. It may be
+	// nil.
+	Read func()
 	// Wait is how long to wait for the end; nil waits for ever, unless the
 	// execution is asynchronous or the request is a repeat.
 	Wait *time.Duration
+}
+
+func (p *ExecuteParams) read() {
+	if p.Read != nil {
+		p.Read()
+	}
 }
 
 // How long a repeat waits for the end of a synchronous execution.
@@ -109,6 +118,7 @@ func (s *Service) first(ctx context.Context, p *ExecuteParams, c *creation) (Exe
 	if c.Mode == Async || c.Status.Ended() {
 		return Executed{Execution: c.Execution}, nil
 	}
+	p.read()
 	x, err := s.await(ctx, c.watch, c.Execution, p.Wait)
 	return Executed{Execution: x}, err
 }
@@ -127,6 +137,7 @@ func (s *Service) replay(ctx context.Context, p *ExecuteParams, r idempotency.Re
 		if p.Wait != nil {
 			wait = min(*p.Wait, MaxWait)
 		}
+		p.read()
 		if x, err = s.await(ctx, watch, x, &wait); err != nil {
 			return Executed{}, err
 		}
@@ -311,6 +322,8 @@ func (c *creation) run(ctx context.Context) error {
 		c.slot, c.Status, c.Lease = false, Queued, Lease{}
 	case made && c.Status == Queued:
 		e.queued(ctx)
+	case made && e.params.Finished != nil: // its input was not valid
+		e.params.Finished(NewTrace(&c.Execution, nil, nil, c.version.Program))
 	}
 	if err != nil {
 		return fmt.Errorf("create an execution: %w", err)

@@ -53,13 +53,17 @@ func (r *run) runStep(ctx context.Context, s *step.Step, scope *template.Scope, 
 	default:
 		return setStep(scope, before)
 	}
+	one := &stepRun{run: r, step: s, at: at, scope: scope, before: before, started: r.engine.params.now()}
+	if one.interrupted() && s.OnInterrupt != step.Retry { // whether its time is over or not
+		return one.failed(unknown(s.ID))
+	}
 	if err := r.mayBegin(ctx); err != nil {
 		return err
 	}
 	if before == nil && s.If != nil {
-		runs, err := holds(s.If, scope)
+		runs, err := step.Holds(s.If, scope)
 		if err != nil {
-			return r.failed(s, at, step.Failed(err, s.ID+".if: "+err.Error()))
+			return one.failed(step.Failed(err, s.ID+".if: "+messageOf(err)))
 		}
 		if !runs {
 			now := r.engine.params.now()
@@ -68,7 +72,6 @@ func (r *run) runStep(ctx context.Context, s *step.Step, scope *template.Scope, 
 			return setStep(scope, skipped)
 		}
 	}
-	one := &stepRun{run: r, step: s, at: at, scope: scope, before: before}
 	row, err := one.do(ctx)
 	if err != nil {
 		return err
@@ -87,17 +90,12 @@ func (r *run) mayBegin(ctx context.Context) error {
 	return nil
 }
 
-// holds evaluates a condition.
-func holds(t *template.Template, scope *template.Scope) (bool, error) {
-	value, err := t.Eval(scope)
-	if err != nil {
-		return false, err
+// messageOf is what the owner of the flow is told.
+func messageOf(err error) string {
+	if failure, ok := errors.AsType[*step.Error](err); ok {
+		return failure.Message
 	}
-	truth, ok := value.(bool)
-	if !ok {
-		return false, errors.New("a condition must be true or false")
-	}
-	return truth, nil
+	return err.Error()
 }
 
 // setStep shows later steps what came of one.
@@ -118,19 +116,6 @@ func setStep(scope *template.Scope, row *Step) error {
 	return nil
 }
 
-// failed notes that a step has failed for good.
-func (r *run) failed(s *step.Step, at Place, reason *step.Error) error {
-	now := r.engine.params.now()
-	reason = &step.Error{Code: reason.Code, Message: blankText(reason.Message, r.secrets(nil, nil)), Outcome: reason.Outcome, Err: reason.Err}
-	row := Step{Place: at, Type: s.Type, Attempt: 1, StartedAt: now}
-	if before := r.known(at); before != nil {
-		row = *before
-	}
-	row.State, row.FinishedAt, row.Failure = StepFailed, now, &Failure{Code: reason.Code, Message: reason.Message}
-	r.note(&row, nil)
-	return reason
-}
-
 // stepRun is one step being run in one iteration.
 type stepRun struct {
 	run   *run
@@ -144,12 +129,39 @@ type stepRun struct {
 	started time.Time
 }
 
+// failed notes that the step has failed for good.
+func (o *stepRun) failed(reason *step.Error) error {
+	r := o.run
+	reason = &step.Error{Code: reason.Code, Message: blankText(reason.Message, r.secrets(nil, nil)), Outcome: reason.Outcome, Err: reason.Err}
+	row := Step{Place: o.at, Type: o.step.Type, Attempt: 1, StartedAt: o.started}
+	if before := r.known(o.at); before != nil {
+		row = *before
+	}
+	row.State, row.FinishedAt, row.Failure = StepFailed, r.engine.params.now(), &Failure{Code: reason.Code, Message: reason.Message}
+	r.note(&row, nil)
+	return reason
+}
+
+// interrupted says that the step has made a call of which nobody knows what
+// became.
+func (o *stepRun) interrupted() bool {
+	if o.before == nil || !o.calls() {
+		return false
+	}
+	last := o.run.lastCall(o.at)
+	return last == nil || last.Status != CallFailed // else it was answered, and only the repeat was left out
+}
+
 // do runs the step, if need be several times.
 func (o *stepRun) do(ctx context.Context) (*Step, error) {
-	attempt, err := o.first()
-	if err != nil {
-		return nil, err
+	attempt := 1
+	if o.before != nil {
+		attempt, o.started = o.before.Attempt, o.before.StartedAt
+		if o.calls() {
+			attempt++
+		}
 	}
+	o.run.begin()
 	outer := ctx
 	if o.calls() {
 		// A call that is under way is not cut because a neighbour has failed:
@@ -173,7 +185,7 @@ func (o *stepRun) do(ctx context.Context) (*Step, error) {
 		}
 		wait, again := o.again(err, attempt-first)
 		if !again {
-			return nil, o.run.failed(o.step, o.at, final(o.step, err))
+			return nil, o.failed(final(o.step, err))
 		}
 		if err := o.run.flush(); err != nil { // it was answered, and is not interrupted now
 			return nil, err
@@ -185,26 +197,6 @@ func (o *stepRun) do(ctx context.Context) (*Step, error) {
 }
 
 func (o *stepRun) calls() bool { return o.step.Program.Effect() == step.Calls }
-
-// first returns the number of the first attempt, and says when a step must not
-// be run again whose call was interrupted.
-func (o *stepRun) first() (int, error) {
-	if o.before == nil {
-		o.started = o.run.engine.params.now()
-		return 1, nil
-	}
-	o.started = o.before.StartedAt
-	if !o.calls() {
-		return o.before.Attempt, nil
-	}
-	if last := o.run.lastCall(o.at); last != nil && last.Status == CallFailed {
-		return o.before.Attempt + 1, nil // it was answered; only the repeat was left out
-	}
-	if o.step.OnInterrupt != step.Retry {
-		return 0, o.run.failed(o.step, o.at, unknown(o.step.ID))
-	}
-	return o.before.Attempt + 1, nil
-}
 
 // begin journals that the step begins, before it can have an effect.
 func (o *stepRun) begin(attempt int) error {
@@ -221,6 +213,10 @@ func (o *stepRun) begin(attempt int) error {
 		o.call = &Call{
 			Place: o.at, ID: callID, ExecutionID: o.run.x.ID, Attempt: attempt, Kind: o.step.Type, Status: CallRunning,
 			DerivedKey: o.key(), StartedAt: o.run.engine.params.now(),
+		}
+		if p, ok := o.step.Program.(step.Addressed); ok { // a call that is interrupted says at least whom it was for
+			provider, name := p.Callee(o.scope)
+			o.call.Provider, o.call.Model = storable(provider), storable(name)
 		}
 	}
 	o.run.note(row, o.call)
@@ -278,7 +274,7 @@ func (o *stepRun) attempt(ctx context.Context, attempt int) (result step.Result,
 func (o *stepRun) finished(attempt int, result *step.Result) (*Step, error) {
 	output, err := encodeValue(result.Value)
 	if err != nil {
-		return nil, o.run.failed(o.step, o.at, step.Failed(err, o.step.ID+": "+err.Error()))
+		return nil, o.failed(step.Failed(err, o.step.ID+": "+err.Error()))
 	}
 	now := o.run.engine.params.now()
 	row := &Step{
@@ -356,6 +352,10 @@ func final(s *step.Step, err error) *step.Error {
 	}
 }
 
+// codeCancelled is what the trace says of a step that was cut because somebody
+// has cancelled the execution. No request is answered with it.
+const codeCancelled api.Code = "cancelled"
+
 func unknown(id string) *step.Error {
 	return &step.Error{
 		Code: api.CodeOutcomeUnknown, Message: "the call of step " + id + " was interrupted, and nobody knows what it has done",
@@ -375,10 +375,10 @@ func (o *stepRun) cut(ctx context.Context, err error) error {
 		failure = &step.Error{Code: api.CodeExecutionTimeout, Message: "the time of the execution was over", Err: err}
 	}
 	if errors.Is(reason, errCancelled) {
-		failure = &step.Error{Code: api.CodeConflict, Message: "the execution was cancelled", Err: err}
+		failure = &step.Error{Code: codeCancelled, Message: "the execution was cancelled", Err: err}
 	}
-	if o.calls() {
-		_ = o.run.failed(o.step, o.at, failure)
+	if o.calls() || o.call != nil {
+		_ = o.failed(failure)
 	}
 	return reason
 }

@@ -67,6 +67,13 @@ func (s *service) readBody(x *exchange, b body) error {
 	return nil
 }
 
+// dropBody gives the memory of the body back before the answer is there: nothing
+// may refer to its bytes any more.
+func (x *exchange) dropBody() {
+	x.resource.service.bodies.put(x.body)
+	x.body = nil
+}
+
 // endBodyTime lets the handler take as long as it needs: past the deadline
 // the connection would count as broken.
 func endBodyTime(x *exchange) error {

@@ -52,9 +52,9 @@ var executeOperation = operation{
 		api.CodeOutcomeUnknown, api.CodeExecutionTimeout),
 }
 
-// execute runs a flow, or says what became of the run that has the key. The
-// body may be read until the execution is made: a handler that returns before,
-// because the client has left, leaves the buffer to it.
+// execute runs a flow, or says what became of the run that has the key. Whoever
+// waits for the end does not hold the memory of a body meanwhile, which others
+// need.
 func (s *service) execute(x *exchange) (answer, error) {
 	wait, err := preferredWait(x.r.Header)
 	if err != nil {
@@ -69,6 +69,7 @@ func (s *service) execute(x *exchange) (answer, error) {
 			x.free()
 			return executeRequest(x)
 		},
+		Read: x.dropBody,
 	})
 	if err := http.NewResponseController(x.w).SetWriteDeadline(time.Now().Add(writeSlack)); err != nil {
 		return answer{}, clientGone(err)

@@ -108,10 +108,10 @@ func replyTo(content []byte) string {
 		`"usage":{"prompt_tokens":1000,"completion_tokens":100,"prompt_tokens_details":{"cached_tokens":400}}}`, asked.Model, text)
 }
 
-// provides makes the callee a provider of models of the project.
-func (c *callee) provides(t *testing.T, r *apptest.Running, name string) {
+// provides makes the callee the provider "local" of the project.
+func (c *callee) provides(t *testing.T, r *apptest.Running) {
 	t.Helper()
-	s := owner(r).call(t, "PUT", project(r)+"/model-providers/"+name, fmt.Sprintf(`{"base_url":%q,"api_key":"sk-secret"}`, c.URL+"/v1"))
+	s := owner(r).call(t, "PUT", project(r)+"/model-providers/local", fmt.Sprintf(`{"base_url":%q,"api_key":"sk-secret"}`, c.URL+"/v1"))
 	if s.status != http.StatusOK && s.status != http.StatusCreated {
 		t.Fatalf("%d %s", s.status, s.raw)
 	}
@@ -126,7 +126,7 @@ func withCallee(t *testing.T, holds bool, test func(t *testing.T, r *apptest.Run
 	t.Helper()
 	onBothEnginesWith(t, []string{private}, func(t *testing.T, r *apptest.Running) {
 		c := newCallee(t, holds)
-		c.provides(t, r, "local")
+		c.provides(t, r)
 		test(t, r, c)
 	})
 }

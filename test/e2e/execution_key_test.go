@@ -117,7 +117,7 @@ func TestATakenKeyAndAMalformedBody(t *testing.T) {
 		x := mustExecute(t, r, 200, "run", hello)
 		for name, same := range map[string]bool{
 			hello + " ": true,
-			` {"flow" : "hello","customer":"ada","input":{"text":"hi"}}`:   true,
+			`{ "flow" : "hello","customer":"ada","input":{"text":"hi"}}`:   true,
 			`{"customer":"ada","flow":"hello","input":{"text":"hi"}}`:      true,
 			`{"flow":"hello","customer":"ada","input":{"text":"\u0068i"}}`: true,
 			``: false, `{`: false, `null`: false, `{}`: false, `{"flow":"hello","flow":"hello"}`: false, "\xff": false, hello + hello: false,

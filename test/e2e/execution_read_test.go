@@ -100,25 +100,7 @@ func TestTrace(t *testing.T) {
 		if each.Step != "each" || each.Status != "finished" || len(each.Steps) != 4 || fetch.Step != "fetch" || len(fetch.Calls) != 1 {
 			t.Fatalf("%s", s.raw)
 		}
-		keys := map[string]bool{}
-		for i, name := range []string{"say 0", "never 0", "say 1", "never 1"} {
-			one := each.Steps[i]
-			if one.Step+" "+one.Iteration != name {
-				t.Fatalf("%d is %s %s: %s", i, one.Step, one.Iteration, s.raw)
-			}
-			if one.Step == "never" {
-				if one.Status != "skipped" || len(one.Calls) != 0 || one.Price != "0" {
-					t.Errorf("%+v", one)
-				}
-				continue
-			}
-			call := one.Calls[0]
-			if call.Model != "gpt-x" || call.Provider != "local" || call.Price != "0.9" || call.Attempt != 1 || call.HTTPStatus != 200 || one.Price != "0.5" ||
-				call.Usage["cached_tokens"] != 400 || call.ProviderRequestID != "callee-1" || call.LatencyMS == nil || call.Status != "succeeded" {
-				t.Errorf("%+v", call)
-			}
-			keys[call.DerivedKey] = true
-		}
+		keys := iterations(t, each)
 		keys[fetch.Calls[0].DerivedKey] = true
 		for _, sent := range c.calls() {
 			if !keys[sent] {
@@ -133,6 +115,32 @@ func TestTrace(t *testing.T) {
 			t.Errorf("%s", s.raw)
 		}
 	})
+}
+
+// iterations looks at the steps within the two iterations of TestTrace, and
+// returns the derived keys of their calls.
+func iterations(t *testing.T, each traced) map[string]bool {
+	t.Helper()
+	keys := map[string]bool{}
+	for i, name := range []string{"say 0", "never 0", "say 1", "never 1"} {
+		one := each.Steps[i]
+		if one.Step+" "+one.Iteration != name {
+			t.Fatalf("%d is %s %s, not %s", i, one.Step, one.Iteration, name)
+		}
+		if one.Step == "never" {
+			if one.Status != "skipped" || len(one.Calls) != 0 || one.Price != "0" {
+				t.Errorf("%+v", one)
+			}
+			continue
+		}
+		call := one.Calls[0]
+		if call.Model != "gpt-x" || call.Provider != "local" || call.Price != "0.9" || call.Attempt != 1 || call.HTTPStatus != 200 || one.Price != "0.5" ||
+			call.Usage["cached_tokens"] != 400 || call.ProviderRequestID != "callee-1" || call.LatencyMS == nil || call.Status != "succeeded" {
+			t.Errorf("%+v", call)
+		}
+		keys[call.DerivedKey] = true
+	}
+	return keys
 }
 
 // traced is a step of a trace.
@@ -188,30 +196,36 @@ func TestOperationsAndCosts(t *testing.T) {
 		if n := len(p.must(t, 200, "GET", "/v1/operations?execution_id=x", "").items(t)); n != 0 {
 			t.Errorf("%d", n)
 		}
-		today := time.Now().UTC().Format(time.DateOnly)
-		for by, want := range map[string]string{
-			"": `"credit_type":"main","executions":2`, "customer": `"customer":"ada","executions":2`, "flow": `"flow":"hello","executions":2`,
-			"day": `"day":"` + today + `"`, "model": `"model":"gpt-x","executions":2,"calls":2`, "customer,flow,model,day": `"customer":"ada","flow":"hello","model":"gpt-x"`,
-		} {
-			s := p.must(t, 200, "GET", "/v1/operations/costs?by="+by, "")
-			charged := "6.8"
-			if strings.Contains(by, "model") {
-				charged = "1.8"
-			}
-			if items := s.items(t); len(items) != 1 || items[0]["charged"] != charged || !strings.Contains(s.raw, want) || part(t, items[0], "usage")["cached_tokens"] != 800.0 {
-				t.Errorf("%s: %s", by, s.raw)
-			}
-		}
-		if n := len(p.must(t, 200, "GET", "/v1/operations/costs?from=2020-01-01T00:00:00Z&to=2020-02-01T00:00:00Z", "").items(t)); n != 0 {
-			t.Errorf("%d", n)
-		}
-		for _, query := range []string{"by=year", "by=model,", "from=x", "to=yesterday"} {
-			p.refused(t, "validation_failed", "GET", "/v1/operations/costs?"+query, "")
-		}
+		wantCosts(t, p)
 		if len(c.calls()) != 2 {
 			t.Errorf("%v", c.calls())
 		}
 	})
+}
+
+// wantCosts: two runs of 3.4, of which the calls are 0.9 each.
+func wantCosts(t *testing.T, p caller) {
+	t.Helper()
+	today := time.Now().UTC().Format(time.DateOnly)
+	for by, want := range map[string]string{
+		"": `"credit_type":"main","executions":2`, "customer": `"customer":"ada","executions":2`, "flow": `"flow":"hello","executions":2`,
+		"day": `"day":"` + today + `"`, "model": `"model":"gpt-x","executions":2,"calls":2`, "customer,flow,model,day": `"customer":"ada","flow":"hello","model":"gpt-x"`,
+	} {
+		s := p.must(t, 200, "GET", "/v1/operations/costs?by="+by, "")
+		charged := "6.8"
+		if strings.Contains(by, "model") {
+			charged = "1.8"
+		}
+		if items := s.items(t); len(items) != 1 || items[0]["charged"] != charged || !strings.Contains(s.raw, want) || part(t, items[0], "usage")["cached_tokens"] != 800.0 {
+			t.Errorf("%s: %s", by, s.raw)
+		}
+	}
+	if n := len(p.must(t, 200, "GET", "/v1/operations/costs?from=2020-01-01T00:00:00Z&to=2020-02-01T00:00:00Z", "").items(t)); n != 0 {
+		t.Errorf("%d", n)
+	}
+	for _, query := range []string{"by=year", "by=model,", "from=x", "to=yesterday"} {
+		p.refused(t, "validation_failed", "GET", "/v1/operations/costs?"+query, "")
+	}
 }
 
 // TestTheHoldOfAnExecution: it is shown, and nobody else ends it; what it paid

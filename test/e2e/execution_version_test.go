@@ -118,7 +118,7 @@ func TestAServerStopsTooSoon(t *testing.T) {
 	t.Parallel()
 	onBothEnginesWith(t, []string{private, "--shutdown_timeout=1s"}, func(t *testing.T, r *apptest.Running) {
 		c := newCallee(t, true)
-		c.provides(t, r, "local")
+		c.provides(t, r)
 		helloSite(t, r, chat("local", "m", paid))
 		asProject(r).publish(t, 201, "again", strings.Replace(chat("local", "m", paid), `"provider"`, `"on_interrupt":"retry","provider"`, 1))
 		mustExecute(t, r, 202, "one", hello, "Prefer", "wait=0")
@@ -157,7 +157,7 @@ func TestTwoServers(t *testing.T) {
 	second.Dir, second.Setup, second.Flags = site.Copy(), site.Setup, site.Flags
 	r, other := site.MustServe(), second.MustServe()
 	c := newCallee(t, true)
-	c.provides(t, r, "local")
+	c.provides(t, r)
 	helloSite(t, r, chat("local", "m", paid))
 	answers := make(chan said, 2)
 	go func() { answers <- execute(t, r, "one", hello) }()

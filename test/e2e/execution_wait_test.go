@@ -100,7 +100,7 @@ func TestCancel(t *testing.T) {
 	t.Parallel()
 	onBothEnginesWith(t, []string{private, "--flows.concurrency=1"}, func(t *testing.T, r *apptest.Running) {
 		c := newCallee(t, true)
-		c.provides(t, r, "local")
+		c.provides(t, r)
 		helloSite(t, r, chat("local", "gpt-x", paid))
 		cancel := func(id any) map[string]any {
 			return part(t, asProject(r).must(t, 200, "POST", fmt.Sprint("/v1/executions/", id, "/cancel"), "").body, "execution")
@@ -147,6 +147,30 @@ func TestCancel(t *testing.T) {
 			t.Errorf("%d calls: one that was cancelled in the queue was run", n)
 		}
 	})
+}
+
+// TestWaitingTakesNoMemoryOfBodies: however many wait, intake goes on.
+func TestWaitingTakesNoMemoryOfBodies(t *testing.T) {
+	t.Parallel()
+	r := apptest.New(t, private, "--intake.body_memory=8MiB").MustServe()
+	c := newCallee(t, true)
+	c.provides(t, r)
+	helloSite(t, r, chat("local", "m", ""))
+	body := strings.Replace(hello, `"input"`, `"context":{"pad":"`+strings.Repeat("x", 1_000_000)+`"},"input"`, 1)
+	const many = 14 // as many bodies are more than the memory for them
+	answers := make(chan said, many+1)
+	for i := range many {
+		go func() { answers <- execute(t, r, fmt.Sprint("k", i), body) }()
+		c.next(t)
+	}
+	go func() { answers <- execute(t, r, "k0", body) }()
+	r.TrackNew(1000)
+	close(c.gate)
+	for range cap(answers) {
+		if s := <-answers; s.status != 200 || part(t, s.body, "execution")["status"] != "succeeded" {
+			t.Errorf("%d %s", s.status, s.raw)
+		}
+	}
 }
 
 // TestEvents: what happens to an execution is told as it happens, and the

@@ -102,7 +102,8 @@ func TestFlowsThatAreNotThere(t *testing.T) {
 		}
 		c.refused(t, "flow_not_found", "PUT", "/v1/flows/none/pin", `{"version":1}`)
 		c.refused(t, "flow_not_found", "PUT", "/v1/flows/greet/pin", `{"version":2}`)
-		for _, query := range []string{"/greet?version=0", "/greet?version=x", "/greet?version=1&version=1", "/greet/diff",
+		for _, query := range []string{
+			"/greet?version=0", "/greet?version=x", "/greet?version=1&version=1", "/greet/diff",
 			"/greet/diff?from=1", "/greet/diff?from=1&to=-1", "?cursor=!", "?cursor=AA", "/greet/versions?cursor=eA",
 		} {
 			c.refused(t, "validation_failed", "GET", "/v1/flows"+query, "")

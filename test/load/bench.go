@@ -44,6 +44,7 @@ var measurements = []measurement{
 	{"repeat", (*bench).measureRepeat},
 	{"markers", (*bench).measureMarkers},
 	{"movements", (*bench).measureMovements},
+	{"executions", (*bench).measureExecutions},
 	{"visible", (*bench).measureVisible},
 	{"claims", (*bench).measureClaims},
 	{"start", (*bench).measureStart},

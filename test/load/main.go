@@ -35,7 +35,7 @@ func main() {
 	var s settings
 	flag.StringVar(&s.server, "server", "", "the program to measure; built from ./cmd/actionpulse if empty")
 	flag.StringVar(&s.dir, "dir", "", "where to make the data folders; the default for temporary files if empty")
-	flag.StringVar(&s.only, "only", ".", "measure only what matches: batches, single, repeat, markers, movements, visible, claims, start, queries, large")
+	flag.StringVar(&s.only, "only", ".", "measure only what matches: batches, single, repeat, markers, movements, executions, visible, claims, start, queries, large")
 	flag.StringVar(&s.out, "out", "", "Markdown file to write the report to; standard output if empty")
 	flag.IntVar(&s.runs, "runs", 5, "runs of each measurement")
 	flag.Float64Var(&s.scale, "scale", 1, "share of the amounts, for a trial")

@@ -19,8 +19,6 @@ type crashPoint struct {
 	// repair says that the step is one of the command repair, replace that it
 	// is one only if the intake store is missing.
 	repair, replace bool
-	// elsewhere is the package whose own tests kill a process at the step.
-	elsewhere string
 }
 
 var crashPoints = []crashPoint{
@@ -39,9 +37,13 @@ var crashPoints = []crashPoint{
 	{name: "rebuild.cleared", most: 1, repair: true},
 	{name: "rebuild.written", most: 1, repair: true},
 	{name: "rebuild.committed", most: 1, repair: true},
-	{name: "movements.claimed", elsewhere: "internal/storage/ledger"},
-	{name: "movements.written", elsewhere: "internal/storage/ledger"},
-	{name: "movements.committed", elsewhere: "internal/storage/ledger"},
+	{name: "movements.claimed", most: 20},
+	{name: "movements.written", most: 20},
+	{name: "movements.committed", most: 20},
+	{name: "execution.ended", most: 5},
+	{name: "step.begun", most: 5},
+	{name: "step.answered", most: 5},
+	{name: "step.finished", most: 5},
 }
 
 // killAtPoint has the process die at a step.

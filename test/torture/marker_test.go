@@ -250,11 +250,17 @@ func (x *torture) storedMarkers() map[string][]string {
 // get reads from the running server with the access token.
 func (x *torture) get(path string, out any) {
 	x.Helper()
+	x.ask(x.creds.AccessToken, path, out)
+}
+
+// ask reads from the running server.
+func (x *torture) ask(secret, path string, out any) {
+	x.Helper()
 	request, err := http.NewRequestWithContext(x.Context(), http.MethodGet, "http://"+x.address+path, http.NoBody)
 	if err != nil {
 		x.Fatal(err)
 	}
-	request.Header.Set("Authorization", "Bearer "+x.creds.AccessToken)
+	request.Header.Set("Authorization", "Bearer "+secret)
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		x.Fatal(err)

@@ -108,6 +108,7 @@ type credentials struct {
 	ServerKey    string `json:"server_key"`
 	LegacyKey    string `json:"legacy_key"`
 	CIToken      string `json:"ci_token"`
+	ProjectKey   string `json:"project_key"`
 }
 
 // secrets returns the keys by kind.
@@ -130,6 +131,7 @@ type report struct {
 	Backlog     uint64   `json:"backlog"`
 	Rows        int      `json:"rows"`
 	Quarantined int      `json:"quarantined"`
+	OpenHolds   int      `json:"open_holds"`
 	Differences []string `json:"differences"`
 }
 

@@ -33,9 +33,7 @@ var rounds = []round{
 func (x *torture) each() {
 	list := append([]round(nil), rounds...)
 	for _, p := range crashPoints {
-		if p.elsewhere == "" {
-			list = append(list, round{"killed at " + p.name, func(x *torture) { x.killAtPoint(p) }})
-		}
+		list = append(list, round{"killed at " + p.name, func(x *torture) { x.killAtPoint(p) }})
 	}
 	list = slices.DeleteFunc(list, func(r round) bool { return !strings.Contains(r.name, *onlyFlag) })
 	if len(list) == 0 {

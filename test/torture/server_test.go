@@ -44,6 +44,7 @@ func (b program) serve(t *testing.T, address string, flags []string, extra ...st
 	args := append([]string{
 		"serve", "--data", b.data, "--listen", address, "--rate.requests_per_second=0", "--rate.browser_requests_per_second=0",
 		"--eventstore.memory_limit=512MB", "--query.time_budget=2m", "--storage.min_free_percent=0", "--storage.min_free_bytes=50MB",
+		"--flows.allow_private",
 	}, flags...)
 	p.command = exec.CommandContext(context.WithoutCancel(t.Context()), b.path, args...)
 	p.command.Env = environment(extra...)

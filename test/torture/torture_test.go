@@ -42,7 +42,9 @@ type torture struct {
 	creds          credentials
 	model          *model
 	deployments    *deployments
-	proxy          *faultproxy.Proxy
+	// labour is nil where no keyed work is done.
+	labour *labour
+	proxy  *faultproxy.Proxy
 	// client is the senders'; direct is one without a proxy.
 	client, direct *client
 	fleet          *fleet
@@ -68,14 +70,17 @@ func TestMain(m *testing.M) {
 }
 
 // TestTorture: whatever befalls network and server, every acknowledged event
-// is stored exactly once, and nothing that was not sent; and every key of a
-// deploy has made one marker.
+// is stored exactly once, and nothing that was not sent; every key of a deploy
+// has made one marker; and every key of a movement or an execution has done its
+// work once, paid for once, without a call that was made twice.
 func TestTorture(t *testing.T) {
 	dir := workFolder(t)
 	x := newTorture(t, dir, filepath.Join(dir, "data"))
 	x.startProxy()
 	x.start()
-	x.send(8, x.newDeployer(x.client, 0).work, x.newDeployer(x.client, 1).work, x.newDeployer(x.client, 2).work)
+	x.startLabour()
+	x.send(8, x.newDeployer(x.client, 0).work, x.newDeployer(x.client, 1).work, x.newDeployer(x.client, 2).work,
+		x.newBuyer(x.client, 0).work, x.newBuyer(x.client, 1).work, x.newBuyer(x.client, 2).work, x.newBuyer(x.client, 3).work)
 	x.each()
 	x.finish()
 }
@@ -227,8 +232,12 @@ func (x *torture) finish() {
 	x.start()
 	x.repeatAll()
 	x.completeMarkers()
+	x.completeWork()
 	x.server.drain(x.T)
 	x.complete(x.program)
+	if r := x.program.verify(x.Context(), x.T); r.OpenHolds != 0 {
+		x.Errorf("%d holds are left open", r.OpenHolds)
+	}
 	c, _ := x.model.progress()
 	x.Logf("seed %d: %d rounds in %s, %+v, killed at %v", x.seed, x.rounds, time.Since(x.began).Round(time.Second), c, x.armed)
 	if x.proxy != nil {

@@ -59,6 +59,14 @@ type Program interface {
 	Run(ctx context.Context, r *Run) (Result, error)
 }
 
+// Addressed is a Program that can say whom it is about to call, so that this is
+// known of a call that is interrupted, too.
+type Addressed interface {
+	// Callee returns the names of provider and model, empty if they cannot be
+	// told.
+	Callee(s *template.Scope) (provider, model string)
+}
+
 // Run is what a step is given.
 type Run struct {
 	ProjectID string

@@ -4,8 +4,10 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"log/slog"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -28,7 +30,28 @@ import (
 	"github.com/actionpulse/actionpulse/internal/storage/storagetest"
 )
 
-func TestMain(m *testing.M) { pgtest.Main(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv(childProject) != "" {
+		os.Exit(child())
+	}
+	if err := fewChecks(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	pgtest.Main(m)
+}
+
+// fewChecks bounds the property tests: each of their steps is a transaction and
+// more. -rapid.checks asks for more.
+func fewChecks() error {
+	flag.Parse()
+	asked := false
+	flag.Visit(func(f *flag.Flag) { asked = asked || f.Name == "rapid.checks" })
+	if asked {
+		return nil
+	}
+	return flag.Set("rapid.checks", "8")
+}
 
 // engine is a store to test on.
 type engine struct {
@@ -139,7 +162,9 @@ func (p callProgram) Run(ctx context.Context, r *step.Run) (step.Result, error) 
 
 // bench is a store with flows, credits and servers that run executions on it.
 type bench struct {
-	engine  engine
+	engine engine
+	// options are where the store is, if this test has made it.
+	options sqldb.Options
 	db      *sqldb.DB
 	project string
 	callee  *callee
@@ -149,26 +174,46 @@ type bench struct {
 
 func newBench(t *testing.T, e engine) *bench {
 	t.Helper()
-	b := &bench{engine: e, db: storagetest.New(t, e.open), callee: &callee{counts: map[string]int{}}}
-	accounts := account.NewService(account.Params{Store: sqlstore.New(b.db), Clock: time.Now, Random: rand.Reader})
+	var o sqldb.Options
+	db := storagetest.New(t, func(t testing.TB) sqldb.Options {
+		t.Helper()
+		o = e.open(t)
+		return o
+	})
+	b := openBench(db, setUp(t, db), e)
+	b.options = o
+	t.Cleanup(b.credits.Close)
+	return b
+}
+
+// setUp makes a project in a new store.
+func setUp(t *testing.T, db *sqldb.DB) string {
+	t.Helper()
+	accounts := account.NewService(account.Params{Store: sqlstore.New(db), Clock: time.Now, Random: rand.Reader})
 	setup, err := accounts.Setup(t.Context(), account.SetupParams{Organization: "o", Project: "p", Email: "a@b"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.project = setup.Project.ID
+	return setup.Project.ID
+}
+
+// openBench returns a bench on a store; its credits must be closed.
+func openBench(db *sqldb.DB, project string, e engine) *bench {
+	b := &bench{engine: e, db: db, project: project, callee: &callee{counts: map[string]int{}}}
 	b.flows = flow.NewService(flow.Params{
-		Store: flowstore.New(b.db), Guard: func() error { return nil }, Clock: time.Now,
-		Types: []step.Type{transform.Type{}, branch.Type{}, parallel.Type{}, wait.Type{}, callType{b.callee, "http"}, callType{b.callee, "model"}},
+		Store: flowstore.New(db), Guard: func() error { return nil }, Clock: time.Now,
+		Types: []step.Type{
+			transform.Type{}, branch.Type{}, parallel.Type{}, wait.Type{}, callType{b.callee, "http"}, callType{b.callee, "model"},
+		},
 	})
 	workers := 4
 	if e.lease == 0 {
 		workers = 1
 	}
 	b.credits = credit.NewService(credit.Params{
-		Store: ledger.New(b.db), Workers: workers, KeepAnswers: time.Hour, Guard: func() error { return nil },
-		Tally: idempotency.NewTally(b.db.Keys().AddCounts), Clock: time.Now, Random: rand.Reader, Log: slog.New(slog.DiscardHandler),
+		Store: ledger.New(db), Workers: workers, KeepAnswers: time.Hour, Guard: func() error { return nil },
+		Tally: idempotency.NewTally(db.Keys().AddCounts), Clock: time.Now, Random: rand.Reader, Log: slog.New(slog.DiscardHandler),
 	})
-	t.Cleanup(b.credits.Close)
 	return b
 }
 

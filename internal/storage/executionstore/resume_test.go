@@ -111,8 +111,8 @@ func check(t *testing.T, b *bench, x *execution.Execution, again bool) {
 		if string(x.Output) != nestedOutput || x.Charged.String() != nestedCharged || len(b.callee.counts) != nestedCalls {
 			t.Errorf("%s, charged %s, %d calls", x.Output, x.Charged, len(b.callee.counts))
 		}
-	case again || x.Failure == nil || x.Failure.Code != api.CodeOutcomeUnknown:
-		t.Errorf("%s: %+v", x.Status, x.Failure)
+	case again || x.Failure == nil || x.Failure.Code != api.CodeOutcomeUnknown || x.Charged < perRun:
+		t.Errorf("%s: %+v, charged %s", x.Status, x.Failure, x.Charged)
 	}
 	if repeated > 4 { // as many as may run at once
 		t.Errorf("%d calls were repeated", repeated)

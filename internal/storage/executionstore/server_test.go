@@ -29,19 +29,24 @@ type server struct {
 // serve starts a server; with slots 0 it runs nothing.
 func (b *bench) serve(t *testing.T, slots int, change ...func(*execution.Params)) *server {
 	t.Helper()
+	s := b.start(slots, change...)
+	t.Cleanup(s.stop)
+	return s
+}
+
+// start starts a server, which must be stopped.
+func (b *bench) start(slots int, change ...func(*execution.Params)) *server {
 	p := execution.Params{
 		Store: executionstore.New(b.db), Ledger: b.credits, Flows: b.flows, Slots: slots, LeaseFor: b.engine.lease,
 		Guard: func() error { return nil }, Tally: idempotency.NewTally(b.db.Keys().AddCounts), Clock: time.Now, Random: rand.Reader,
 		Log: slog.New(slog.DiscardHandler), TraceRetention: time.Hour,
 	}
-	if _, err := rand.Read(p.Owner[:]); err != nil {
-		t.Fatal(err)
-	}
+	_, _ = rand.Read(p.Owner[:]) // cannot fail
 	for _, one := range change {
 		one(&p)
 	}
 	e := execution.NewEngine(p)
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { e.Run(ctx) })
 	s := &server{Service: execution.NewService(e), engine: e}
@@ -56,7 +61,6 @@ func (b *bench) serve(t *testing.T, slots int, change ...func(*execution.Params)
 		defer done()
 		e.Stop(stopping)
 	})
-	t.Cleanup(s.stop)
 	return s
 }
 

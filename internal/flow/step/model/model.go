@@ -106,6 +106,21 @@ func (p *program) Effect() step.Effect {
 	return step.Calls
 }
 
+var _ step.Addressed = (*program)(nil)
+
+// Callee implements [step.Addressed].
+func (p *program) Callee(s *template.Scope) (provider, name string) {
+	provider, err := text("provider", p.provider, s)
+	if err != nil {
+		return "", ""
+	}
+	name, err = text("model", p.model, s)
+	if err != nil {
+		return "", ""
+	}
+	return provider, name
+}
+
 // Run implements [step.Program].
 func (p *program) Run(ctx context.Context, r *step.Run) (step.Result, error) {
 	request, call, err := p.request(r)
