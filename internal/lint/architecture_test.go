@@ -89,6 +89,9 @@ var owned = map[string][]string{
 	"modernc.org":                      {"internal/storage"},
 	"github.com/prometheus":            {"internal/telemetry", "internal/httpapi"},
 	"github.com/alecthomas/kong":       {"internal/config", "cmd"},
+	"github.com/expr-lang/expr":        {"internal/flow/template"},
+	"github.com/santhosh-tekuri":       {"internal/flow"},
+	"go.opentelemetry.io":              {"internal/otlp"},
 	"net/http": {
 		"api", "idempotency", "retry", "internal/callhttp", "internal/httpapi", "internal/openai", "internal/otlp", "internal/sendfile", "internal/sendhook",
 		"internal/app", "cmd",
