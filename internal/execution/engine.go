@@ -81,7 +81,7 @@ type Engine struct {
 	hub    *hub
 	wake   chan struct{}
 	// draining ends, with errStopping, when no step may begin any more.
-	draining context.Context
+	draining context.Context //nolint:containedctx // the life of the engine, and not of a call
 	drain    context.CancelCauseFunc
 
 	mu sync.Mutex

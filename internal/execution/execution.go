@@ -89,7 +89,7 @@ type Execution struct {
 }
 
 // Failure says why an execution or a step has failed.
-type Failure struct {
+type Failure struct { //nolint:errname // it is what is stored, and read as one too
 	Code    api.Code
 	Message string
 }

@@ -28,7 +28,7 @@ type run struct {
 	x       Execution
 	program *flow.Program
 	// ctx ends when nothing more is to be done; its cause says why.
-	ctx    context.Context
+	ctx    context.Context //nolint:containedctx // the life of the run, and not of a call
 	cancel context.CancelCauseFunc
 
 	// mu guards what follows: steps of a block may run at the same time.

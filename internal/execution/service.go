@@ -278,10 +278,10 @@ func (s *Service) op(c *creation, r idempotency.Request) (*credit.Op, error) {
 		},
 		Decide: func(st *credit.State) (credit.Effect, error) {
 			c.CreatedAt = st.Now
-			switch {
-			case c.Status == Failed:
+			switch c.Status { //nolint:exhaustive // a queued one has neither time
+			case Failed:
 				c.FinishedAt = st.Now
-			case c.Status == Running:
+			case Running:
 				c.StartedAt = st.Now
 			}
 			amount := c.version.Program.Hold()

@@ -13,6 +13,7 @@ import (
 // credits is written along with an op of the ledger.
 type Store interface {
 	ReadStore
+	QueueStore
 	// Judge says what a request's key means; see release.Store.
 	Judge(ctx context.Context, r idempotency.Request) (result idempotency.Result, fresh bool, err error)
 	// Find returns a project's execution and whether there is one.
@@ -25,7 +26,14 @@ type Store interface {
 	AlongCreation(c *Creation) any
 	AlongProgress(p *Progress) any
 	AlongEnd(e *End) any
+	// Forget empties up to limit outputs of steps, and up to as many requests and
+	// responses of calls, of executions that have ended before a time, and
+	// returns how many rows it has changed.
+	Forget(ctx context.Context, before time.Time, limit int) (int, error)
+}
 
+// QueueStore says who runs which executions.
+type QueueStore interface {
 	// Claim makes queued executions those of an owner, the oldest first, and
 	// with them those of others whose lease has ended, and returns up to limit
 	// of them. After an error nobody knows what was claimed.
@@ -38,10 +46,6 @@ type Store interface {
 	// Release queues an execution that its owner does not go on with. It does
 	// nothing if the lease has passed on.
 	Release(ctx context.Context, number int64, lease Lease) error
-	// Forget empties up to limit outputs of steps, and up to as many requests and
-	// responses of calls, of executions that have ended before a time, and
-	// returns how many rows it has changed.
-	Forget(ctx context.Context, before time.Time, limit int) (int, error)
 	// AskCancel notes that an execution is to end, unless it has.
 	AskCancel(ctx context.Context, number int64, at time.Time) error
 }

@@ -108,7 +108,8 @@ func (p progress) Write(*credit.Outcome) ([]sqldb.Statement, error) {
 		c := &p.Calls[i]
 		statements = append(statements, sqldb.Statement{Text: putCallText, Args: []any{
 			c.ID, p.Number, p.ProjectID, c.Step, c.Iteration, c.Attempt, c.Kind, string(c.Status), sqldb.NullString(c.Provider),
-			sqldb.NullString(c.Model), sql.NullInt64{Int64: int64(c.HTTPStatus), Valid: c.HTTPStatus != 0},
+			sqldb.NullString(c.Model),
+			sql.NullInt64{Int64: int64(c.HTTPStatus), Valid: c.HTTPStatus != 0},
 			c.Usage.Input, c.Usage.Output, c.Usage.Cached, c.Usage.Reasoning, int64(c.Price), c.DerivedKey, sqldb.NullString(c.ProviderRequestID),
 			nullJSON(c.Request), nullJSON(c.Response), sqldb.NullString(c.Message), c.StartedAt.UnixMicro(), sqldb.NullTime(c.FinishedAt),
 		}})

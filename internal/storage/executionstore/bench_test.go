@@ -50,7 +50,7 @@ func fewChecks() error {
 	if asked {
 		return nil
 	}
-	return flag.Set("rapid.checks", "8")
+	return flag.Set("rapid.checks", "4")
 }
 
 // engine is a store to test on.

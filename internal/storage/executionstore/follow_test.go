@@ -59,7 +59,7 @@ func TestWait(t *testing.T) {
 func TestFollow(t *testing.T) {
 	onBoth(t, func(t *testing.T, b *bench) {
 		goOn := make(chan struct{})
-		slug := b.next(t, "steps: [{id: a, type: http}, {id: b, type: http}]\n", func(ctx context.Context, r *step.Run, name string) (step.Result, error) {
+		slug := b.next(t, "steps: [{id: a, type: http}, {id: b, type: http}]\n", func(_ context.Context, r *step.Run, _ string) (step.Result, error) {
 			<-goOn
 			for i := range 2000 {
 				r.Emit(fmt.Sprint(i))
@@ -86,8 +86,7 @@ func TestFollow(t *testing.T) {
 					if slow {
 						slow = false
 						<-goOn
-						for b.count(t, `executions WHERE finished_at IS NULL`) > 0 && t.Context().Err() == nil { // until it has ended without it
-						}
+						other.ended(t, b, x.ID) // without it
 					}
 					if ends > 0 {
 						after++

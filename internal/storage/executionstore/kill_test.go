@@ -193,9 +193,9 @@ func TestKilledProcess(t *testing.T) {
 			for i, point := range []string{
 				"movements.claimed", "movements.written", "movements.committed", "step.begun", "step.answered", "step.finished", "execution.ended",
 			} {
-				v.run(t, binary, point, fmt.Sprint(point, ":", 1+5*i%17), -1)
+				v.run(t, binary, point, fmt.Sprint(point, ":", 1+5*i%7), -1)
 			}
-			v.run(t, binary, "random", "", 40)
+			v.run(t, binary, "random", "", 20)
 			v.check(t, e)
 		})
 	}
@@ -241,7 +241,7 @@ func (v *victims) check(t *testing.T, e engine) {
 	}
 	v.count(t, b)
 	b.settled(t)
-	if left == 0 || len(v.calls) < 50 {
+	if left == 0 || len(v.calls) < 20 {
 		t.Errorf("%d were left, %d calls", left, len(v.calls))
 	}
 }

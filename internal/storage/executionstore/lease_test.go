@@ -53,11 +53,11 @@ steps:
 output: "${steps.a.output}"
 price: {per_run: "1", per_step: {a: "0.5"}}
 `, nil)
-			goOn, woken := make(chan struct{}), make(chan error, 1)
-			called := b.callee.say(func(ctx context.Context, r *step.Run, name string) (step.Result, error) {
+			goOn, woken := make(chan struct{}), make(chan struct{}, 1)
+			called := b.callee.say(func(_ context.Context, r *step.Run, name string) (step.Result, error) {
 				if r.Attempt == 1 && name == "x" {
 					<-goOn
-					woken <- ctx.Err()
+					woken <- struct{}{}
 					name = "from the first"
 				}
 				return step.Result{Value: map[string]any{"output": name}}, nil

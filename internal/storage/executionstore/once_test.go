@@ -146,8 +146,8 @@ func TestOtherWork(t *testing.T) {
 			return e
 		}
 		_, err := s.execute(t, b, order{key: "topup", flow: "hello", customer: "ada"})
-		conflict(err, "topup", "")
-		conflict(move("run"), "execution", x.ID)
+		_ = conflict(err, "topup", "")
+		_ = conflict(move("run"), "execution", x.ID)
 		for _, o := range []order{
 			{key: "run", flow: "hello", customer: "ada", input: `{"a":1}`},
 			{key: "run", flow: "hello", customer: "ada", mode: execution.Async},
@@ -156,7 +156,7 @@ func TestOtherWork(t *testing.T) {
 			{key: "run", flow: "hello", customer: "ada", body: `{`},
 		} {
 			_, err := s.execute(t, b, o)
-			conflict(err, "execution", x.ID)
+			_ = conflict(err, "execution", x.ID)
 		}
 		_, err = s.execute(t, b, order{
 			key: "run", flow: "hello", customer: "ada", body: `{"customer":"ada","flow":"hello","input":{},"mode":"sync"}`,

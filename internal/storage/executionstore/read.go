@@ -66,7 +66,7 @@ func (s *Store) List(ctx context.Context, q execution.ListQuery) ([]execution.Ex
 }
 
 const (
-	executeText = `SELECT x.id, x.id, 'execute', NULL, NULL, x.status, x.input_tokens, x.output_tokens, x.cached_tokens, x.reasoning_tokens,
+	executeText = `SELECT x.id AS id, x.id, 'execute', NULL AS step, NULL, x.status, x.input_tokens, x.output_tokens, x.cached_tokens, x.reasoning_tokens,
   x.charged, 1, COALESCE(x.started_at, x.created_at), x.finished_at FROM executions x`
 
 	modelText = `SELECT k.id, x.id, 'model', k.step, k.model, k.status, k.input_tokens, k.output_tokens, k.cached_tokens, k.reasoning_tokens,
@@ -130,8 +130,10 @@ func (s *Store) Costs(ctx context.Context, q execution.CostQuery) ([]execution.C
 		asked bool
 		text  string
 	}{
-		{q.By.Day, "x.finished_at / " + strconv.FormatInt(day, 10)}, {q.By.Customer, "COALESCE(c.external_id, '')"},
-		{q.By.Flow, "f.slug"}, {q.By.Model, "COALESCE(k.model, '')"},
+		{q.By.Day, "x.finished_at / " + strconv.FormatInt(day, 10)},
+		{q.By.Customer, "COALESCE(c.external_id, '')"},
+		{q.By.Flow, "f.slug"},
+		{q.By.Model, "COALESCE(k.model, '')"},
 	} {
 		if one.asked {
 			groups = append(groups, one.text)

@@ -38,7 +38,7 @@ func (s *Store) Judge(ctx context.Context, r idempotency.Request) (idempotency.R
 
 // Find implements execution.Store.
 func (s *Store) Find(ctx context.Context, projectID, executionID string) (execution.Execution, bool, error) {
-	x, err := scanExecution(s.db.Reader().QueryRowContext(ctx, findExecutionText, projectID, executionID).Scan)
+	x, err := scanExecution(s.db.Often().QueryRowContext(ctx, findExecutionText, projectID, executionID).Scan)
 	if errors.Is(err, sql.ErrNoRows) {
 		return execution.Execution{}, false, nil
 	}

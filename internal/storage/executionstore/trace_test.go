@@ -58,18 +58,19 @@ func TestRedaction(t *testing.T) {
 		if err != nil || len(tr.Steps) != 3 || len(tr.Calls) != 2 {
 			t.Fatalf("%+v %v", tr, err)
 		}
-		shown := fmt.Sprintf("%s %v", x.Failure, x.Failure)
+		parts := []string{fmt.Sprint(x.Failure)}
 		for _, one := range []*execution.Trace{&tr, <-finished} {
 			for _, c := range one.Calls {
 				if c.Request == nil || c.Response == nil || !json.Valid(c.Request) {
 					t.Errorf("%s %s", c.Request, c.Response)
 				}
-				shown += string(c.Request) + string(c.Response) + c.Message
+				parts = append(parts, string(c.Request), string(c.Response), c.Message)
 			}
 			for _, s := range one.Steps {
-				shown += string(s.Output) + fmt.Sprint(s.Failure)
+				parts = append(parts, string(s.Output), fmt.Sprint(s.Failure))
 			}
 		}
+		shown := strings.Join(parts, "\n")
 		for _, text := range []string{"a\"d@", `d@e.f`, "d%40e.f", "t0ps3cret", "48151623"} {
 			if strings.Contains(shown, text) {
 				t.Errorf("%q is in %s", text, shown)

@@ -29,7 +29,7 @@ func (s *Store) Find(ctx context.Context, projectID, slug string, number int64) 
 
 // Look implements flow.Store.
 func (s *Store) Look(ctx context.Context, projectID, slug string) (flow.Flow, bool, error) {
-	row, err := s.db.Read().FindFlow(ctx, sqldb.FindFlowParams{ProjectID: projectID, Slug: slug})
+	row, err := sqldb.New(s.db.Often()).FindFlow(ctx, sqldb.FindFlowParams{ProjectID: projectID, Slug: slug})
 	if errors.Is(err, sql.ErrNoRows) {
 		return flow.Flow{}, false, nil
 	}

@@ -63,13 +63,18 @@ func (p *preparations) find(text string) *sql.Stmt {
 // keep prepares for later what a transaction had to prepare for itself. It is
 // called when the connection is free. What cannot be prepared now will be
 // prepared again by the next transaction, which says what is wrong with it.
-func (p *preparations) keep(writer *sql.DB, made map[string]*sql.Stmt) {
+func (p *preparations) keep(db *sql.DB, made map[string]*sql.Stmt) {
 	for text := range made {
-		one, err := writer.PrepareContext(context.Background(), text)
+		one, err := db.PrepareContext(context.Background(), text)
 		if err != nil {
 			continue
 		}
 		p.mu.Lock()
+		if p.byText[text] != nil { // by another meanwhile
+			_ = one.Close() // nobody uses it
+			p.mu.Unlock()
+			continue
+		}
 		if p.byText == nil {
 			p.byText = map[string]*sql.Stmt{}
 		}

@@ -61,7 +61,8 @@ type DB struct {
 	clock    func() time.Time
 	identity [16]byte
 	keys     *keystore.Store
-	prepared preparations
+	// prepared are the writer's statements, read those of [DB.Often].
+	prepared, read preparations
 }
 
 // Create makes a new store with the given identity and opens it. It finishes
@@ -205,7 +206,7 @@ func (d *DB) Reader() *sql.DB { return d.reader }
 
 // Close closes all connections; running transactions end first.
 func (d *DB) Close() error {
-	errs := []error{d.prepared.close()}
+	errs := []error{d.prepared.close(), d.read.close()}
 	if d.reader != d.writer {
 		errs = append(errs, d.reader.Close())
 	}
