@@ -2,6 +2,7 @@ package execution
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,8 +12,6 @@ import (
 	"github.com/actionpulse/actionpulse/idempotency"
 	"github.com/actionpulse/actionpulse/internal/credit"
 	"github.com/actionpulse/actionpulse/internal/fault"
-	"github.com/actionpulse/actionpulse/internal/flow"
-	"github.com/actionpulse/actionpulse/internal/flow/template"
 )
 
 // policy has the rules for the keys of executions.
@@ -25,10 +24,13 @@ func KeyPolicy() *idempotency.Policy { return &policy }
 type Service struct {
 	params Params
 	engine *Engine
+	ended  ended
 }
 
 // NewService returns a Service whose executions are run by engine.
-func NewService(engine *Engine) *Service { return &Service{params: engine.params, engine: engine} }
+func NewService(engine *Engine) *Service {
+	return &Service{params: engine.params, engine: engine, ended: newEnded()}
+}
 
 // Request is what a flow is to be run with.
 type Request struct {
@@ -48,14 +50,24 @@ type ExecuteParams struct {
 	Key string
 	// Body is the body, decoded in transit but not yet read as JSON.
 	Body []byte
-	// Decode reads Body. It is only called when the key is free.
+	// Decode reads Body. It is called before it is known whether the key is
+	// free, and its faults are only heard if it is.
 	Decode func() (Request, error)
+	// Free, if set, is called before an error is returned that leaves a key
+	// free that was found so.
+	Free func()
 	// Read is called before a wait: Body is not looked at any more. It may be
 	// nil.
 	Read func()
 	// Wait is how long to wait for the end; nil waits for ever, unless the
 	// execution is asynchronous or the request is a repeat.
 	Wait *time.Duration
+}
+
+func (p *ExecuteParams) free() {
+	if p.Free != nil {
+		p.Free()
+	}
 }
 
 func (p *ExecuteParams) read() {
@@ -82,34 +94,72 @@ type Executed struct {
 // customer_not_found, insufficient_credits; unavailable (with applied false or
 // "unknown"). Every error but the first and "unknown" leaves the key free. What
 // it has begun goes on when the context ends.
+//
+// Most keys are new, and whether one is, its claim decides: nothing is read of
+// it before. Only a request that cannot be run looks at its key first, since a
+// key that is taken says so whatever else is wrong.
 func (s *Service) Execute(ctx context.Context, p ExecuteParams) (Executed, error) {
 	r := idempotency.Request{Policy: &policy, Scope: p.ProjectID, Key: p.Key, Body: p.Body}
-	var c *creation
+	digest := sha256.Sum256(p.Body)
+	if x, ok := s.ended.find(r.Ref(), digest); ok {
+		s.params.Tally.Repeat(r.Ref())
+		return Executed{Replayed: true, Execution: x}, nil
+	}
+	done, err := s.execute(ctx, &p, r)
+	if err == nil && done.Execution.Status.Ended() {
+		s.ended.keep(r.Ref(), digest, done.Execution)
+	}
+	return done, err
+}
+
+func (s *Service) execute(ctx context.Context, p *ExecuteParams, r idempotency.Request) (Executed, error) {
+	c, err := s.prepare(ctx, p, r)
+	if err != nil {
+		return s.look(ctx, p, r, err)
+	}
+	defer c.watch.stop()
 	for {
-		result, fresh, err := s.params.Store.Judge(ctx, r)
-		if err != nil {
+		err := c.run(ctx)
+		switch _, judged := errors.AsType[*idempotency.Error](err); {
+		case err == nil && c.op.Outcome.Key.Replayed:
+			return s.replay(ctx, p, r, c.op.Outcome.Key.Record.Resource.ID)
+		case err == nil:
+			return s.first(ctx, p, c)
+		case judged:
 			return Executed{}, s.refused(r, err)
-		}
-		if !fresh {
-			return s.replay(ctx, &p, r, result.Record.Resource.ID)
-		}
-		if c == nil {
-			if c, err = s.prepare(ctx, &p, r); err != nil {
-				return Executed{}, err
+		case notRun(err):
+			done, err := s.look(ctx, p, r, err)
+			if !errors.Is(err, credit.ErrTaken) {
+				return done, err
+			} // by a request that came before, and was refused meanwhile
+		default:
+			if refusal := c.op.Outcome.Err; refusal != nil && errors.Is(err, refusal) { // its claim was undone
+				p.free()
 			}
-			defer c.watch.stop()
+			return Executed{}, err
 		}
-		err = c.run(ctx)
-		if errors.Is(err, credit.ErrTaken) {
-			continue // by a request that came before this one: see what it was
-		}
-		if err != nil {
-			return Executed{}, s.refused(r, err)
-		}
-		if c.op.Outcome.Key.Replayed {
-			return s.replay(ctx, &p, r, c.op.Outcome.Key.Record.Resource.ID)
-		}
-		return s.first(ctx, &p, c)
+	}
+}
+
+// notRun says whether an error means that an op was not run at all, so that its
+// key may be looked at.
+func notRun(err error) bool {
+	f, ok := errors.AsType[*fault.Error](err)
+	return errors.Is(err, credit.ErrTaken) || ok && f.Details["applied"] == false
+}
+
+// look answers a request that was not run for a reason: if its key is taken as
+// that says, and otherwise with the reason.
+func (s *Service) look(ctx context.Context, p *ExecuteParams, r idempotency.Request, reason error) (Executed, error) {
+	result, fresh, err := s.params.Store.Judge(ctx, r)
+	switch {
+	case err != nil:
+		return Executed{}, s.refused(r, err)
+	case !fresh:
+		return s.replay(ctx, p, r, result.Record.Resource.ID)
+	default:
+		p.free()
+		return Executed{}, reason
 	}
 }
 
@@ -207,128 +257,6 @@ func (s *Service) await(ctx context.Context, w *watch, x Execution, wait *time.D
 		x = now
 	}
 	return x, nil
-}
-
-// creation is an execution that is being made.
-type creation struct {
-	Creation
-
-	service *Service
-	version *flow.Version
-	op      *credit.Op
-	watch   *watch
-	// slot says that the engine has room, which is kept for it.
-	slot bool
-}
-
-// prepare reads and checks a request whose key is free.
-func (s *Service) prepare(ctx context.Context, p *ExecuteParams, r idempotency.Request) (*creation, error) {
-	in, err := p.Decode()
-	if err != nil {
-		return nil, err
-	}
-	version, err := s.params.Flows.Find(ctx, p.ProjectID, in.Flow, in.Version)
-	if err != nil {
-		return nil, fmt.Errorf("find the flow of an execution: %w", err)
-	}
-	if in.Customer == "" && version.Program.Hold() > 0 {
-		return nil, fault.New(api.CodeInvalidRequest, "the flow has a price: say which customer pays for it").With("field", "customer")
-	}
-	if in.Customer != "" {
-		if err := credit.ValidateCustomer(in.Customer); err != nil {
-			return nil, err
-		}
-	}
-	if err := s.writable(); err != nil {
-		return nil, err
-	}
-	executionID, err := s.params.newID()
-	if err != nil {
-		return nil, err
-	}
-	c := &creation{service: s, version: version, Creation: Creation{LeaseFor: s.params.LeaseFor, Execution: Execution{
-		ID: executionID, ProjectID: p.ProjectID, FlowID: version.FlowID, Flow: version.Slug, Version: version.Number,
-		Customer: in.Customer, Key: p.Key, Mode: in.Mode, Status: Queued, Input: in.Input, Context: in.Context,
-	}}}
-	if err := checkInput(version.Program, in.Input); err != nil {
-		c.Status, c.Failure = Failed, &Failure{Code: api.CodeInvalidFlowInput, Message: err.Error()}
-	}
-	if c.op, err = s.op(c, r); err != nil {
-		return nil, err
-	}
-	c.watch = s.engine.hub.watch(c.ID)
-	return c, nil
-}
-
-// checkInput says why a flow cannot be run with an input.
-func checkInput(p *flow.Program, input json.RawMessage) error {
-	value, err := template.Decode(input)
-	if err != nil {
-		return fmt.Errorf("the input cannot be read: %w", err)
-	}
-	return p.CheckInput(value)
-}
-
-// op makes key, execution and hold.
-func (s *Service) op(c *creation, r idempotency.Request) (*credit.Op, error) {
-	op := &credit.Op{
-		ProjectID: c.ProjectID, Key: &r, Along: s.params.Store.AlongCreation(&c.Creation),
-		Answer: func(*credit.Outcome) (idempotency.Answer, error) {
-			return idempotency.Answer{Status: 200, Resource: idempotency.Resource{Kind: Kind, ID: c.ID}}, nil
-		},
-		Decide: func(st *credit.State) (credit.Effect, error) {
-			c.CreatedAt = st.Now
-			switch c.Status { //nolint:exhaustive // a queued one has neither time
-			case Failed:
-				c.FinishedAt = st.Now
-			case Running:
-				c.StartedAt = st.Now
-			}
-			amount := c.version.Program.Hold()
-			switch {
-			case amount == 0:
-				return credit.Effect{}, nil
-			case c.Status == Failed:
-				return credit.Effect{}, credit.CanHold(st, amount)
-			default:
-				return credit.PlaceExecution(st, c.ID, amount)
-			}
-		},
-	}
-	if c.Customer != "" {
-		op.Subject = credit.Subject{Customer: c.Customer}
-	}
-	if c.version.Program.Hold() > 0 {
-		op.Subject.CreditType, op.Subject.HoldID = c.version.Program.Price.CreditType, c.ID
-	}
-	return op, s.params.token(op)
-}
-
-// run makes the execution, and has it run. A caller that leaves does not stop
-// it.
-func (c *creation) run(ctx context.Context) error {
-	e := c.service.engine
-	if c.Mode == Sync && c.Status == Queued && e.reserve() {
-		c.slot, c.Status, c.Lease = true, Running, Lease{Owner: e.params.Owner, Epoch: 1}
-	}
-	err := c.service.params.Ledger.Do(context.WithoutCancel(ctx), c.op)
-	made := err == nil && !c.op.Outcome.Key.Replayed
-	switch {
-	case c.slot && made:
-		e.run(c.Execution, c.version)
-	case c.slot:
-		e.giveBack(1)
-		e.Wake() // for what was queued meanwhile
-		c.slot, c.Status, c.Lease = false, Queued, Lease{}
-	case made && c.Status == Queued:
-		e.queued(ctx)
-	case made && e.params.Finished != nil: // its input was not valid
-		e.params.Finished(NewTrace(&c.Execution, nil, nil, c.version.Program))
-	}
-	if err != nil {
-		return fmt.Errorf("create an execution: %w", err)
-	}
-	return nil
 }
 
 // writable returns unavailable when nothing may be written.

@@ -65,11 +65,8 @@ func (s *service) execute(x *exchange) (answer, error) {
 	}
 	done, err := s.Executions.Execute(x.r.Context(), execution.ExecuteParams{
 		ProjectID: x.caller.ProjectID, Key: x.key, Body: x.body.data, Wait: wait,
-		Decode: func() (execution.Request, error) {
-			x.free()
-			return executeRequest(x)
-		},
-		Read: x.dropBody,
+		Decode: func() (execution.Request, error) { return executeRequest(x) },
+		Free:   x.free, Read: x.dropBody,
 	})
 	if err := http.NewResponseController(x.w).SetWriteDeadline(time.Now().Add(writeSlack)); err != nil {
 		return answer{}, clientGone(err)
