@@ -74,7 +74,7 @@ type InputError struct {
 
 func (e *InputError) Error() string {
 	if e.Path == "" {
-		return fmt.Sprintf("the input is not valid: it %s", e.Message)
+		return "the input is not valid: " + e.Message
 	}
-	return fmt.Sprintf("the input is not valid: %s %s", e.Path, e.Message)
+	return fmt.Sprintf("the input is not valid: %s: %s", e.Path, e.Message)
 }

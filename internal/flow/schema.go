@@ -17,8 +17,9 @@ const (
 
 	idPattern       = "^[a-z][a-z0-9_]{0,63}$"
 	durationPattern = `^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`
-	// redactPattern is a path into what is recorded: input.email, input.people[*].name.
-	redactPattern = `^[A-Za-z_][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+|\[([0-9]+|\*)\])*$`
+	// redactPattern is a path into what expressions see everywhere: input.email,
+	// input.people[*].name, steps.say.text.
+	redactPattern = `^(input|context|steps)(\.[A-Za-z0-9_-]+|\[([0-9]+|\*)\])*$`
 
 	maxSteps   = 200
 	maxRetries = 5
