@@ -96,7 +96,7 @@ var refused = map[string][]string{
 	`{"steps": [], "output": "${env.HOME}"}`:                                                                                                                      {"output"},
 	`{"steps": [], "limits": {"timeout": "25h", "budget": "-1"}}`:                                                                                                 {"limits.budget", "limits.timeout"},
 	`{"steps": [], "limits": {"timeout": "five minutes"}}`:                                                                                                        {"limits.timeout"},
-	`{"steps": [], "trace": {"redact": ["input..a", "item.b"]}}`:                                                                                                     {"trace.redact[0]", "trace.redact[1]"},
+	`{"steps": [], "trace": {"redact": ["input..a", "item.b"]}}`:                                                                                                  {"trace.redact[0]", "trace.redact[1]"},
 	`{"steps": [], "price": {"per_run": "1e3"}}`:                                                                                                                  {"price.per_run"},
 	`{"steps": [], "price": {"per_run": 1e3}}`:                                                                                                                    {"price.per_run"},
 	`{"steps": [], "price": {"per_run": "0.0000001"}}`:                                                                                                            {"price.per_run"},
