@@ -64,7 +64,7 @@ func (s *Service) cancelQueued(ctx context.Context, x *Execution) error {
 	if err != nil {
 		return fmt.Errorf("read the flow of an execution: %w", err)
 	}
-	r := newRun(s.engine, *x, version)
+	r := newRun(s.engine, *x, version.Program)
 	defer r.cancel(errLost)
 	if err := r.recall(); err != nil {
 		return err
@@ -77,7 +77,7 @@ func (s *Service) cancelQueued(ctx context.Context, x *Execution) error {
 	for _, c := range r.unanswered() {
 		end.Calls = append(end.Calls, *c)
 	}
-	op := endOp(&s.params, end, used, seen, version.Program)
+	op := endOp(&s.params, end, used, seen)
 	settle := op.Decide
 	op.Decide = func(st *credit.State) (credit.Effect, error) {
 		if !end.Seen.Found || end.Seen.Status != Queued || end.Seen.Lease.Epoch != seen.Epoch || st.Hold != nil && st.Hold.State != credit.HoldOpen {

@@ -2,7 +2,11 @@ package execution
 
 import (
 	"context"
+	"errors"
 	"time"
+
+	"github.com/actionpulse/actionpulse/internal/flow"
+	"github.com/actionpulse/actionpulse/internal/flow/step"
 )
 
 // void queues what processes have left that are gone.
@@ -51,6 +55,13 @@ func (e *Engine) load(ctx context.Context, x *Execution) bool {
 	version, err := e.params.Flows.Load(ctx, x.FlowID, x.Version)
 	if err == nil {
 		e.run(*x, version)
+		return true
+	}
+	if _, ok := errors.AsType[*step.Issues](err); ok { // an older program has published it
+		e.params.Log.Error("a flow cannot be run any more", "flow", x.Flow, "version", x.Version, "execution", x.ID, "error", err)
+		r := newRun(e, *x, &flow.Program{Steps: &step.Block{}, Limits: flow.Limits{Timeout: flow.MaxTimeout}})
+		r.broken = step.Failed(err, "the definition of the flow is not valid any more: publish it anew")
+		e.start(r)
 		return true
 	}
 	e.params.Log.Error("the flow of an execution cannot be read", "execution", x.ID, "error", err)

@@ -57,6 +57,7 @@ func (s *Service) prepare(ctx context.Context, p *ExecuteParams, r idempotency.R
 	if err := checkInput(version.Program, in.Input); err != nil {
 		c.Status, c.Failure = Failed, &Failure{Code: api.CodeInvalidFlowInput, Message: err.Error()}
 	}
+	c.Held = c.Status != Failed && version.Program.Hold() > 0
 	if c.op, err = s.op(c, r); err != nil {
 		return nil, err
 	}

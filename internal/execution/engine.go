@@ -221,16 +221,18 @@ func (e *Engine) queued(ctx context.Context) {
 }
 
 // run runs an execution in the room that was kept for it.
-func (e *Engine) run(x Execution, version *flow.Version) {
-	r := newRun(e, x, version)
+func (e *Engine) run(x Execution, version *flow.Version) { e.start(newRun(e, x, version.Program)) }
+
+func (e *Engine) start(r *run) {
 	e.mu.Lock()
-	e.underWay[x.ID] = r
+	e.underWay[r.x.ID] = r
 	e.mu.Unlock()
+	id := r.x.ID
 	go func() {
 		r.do()
 		e.mu.Lock()
-		if e.underWay[x.ID] == r { // it may have been claimed anew
-			delete(e.underWay, x.ID)
+		if e.underWay[id] == r { // it may have been claimed anew
+			delete(e.underWay, id)
 		}
 		e.mu.Unlock()
 		e.giveBack(1)

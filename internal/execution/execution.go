@@ -68,9 +68,11 @@ type Execution struct {
 	Version int64
 	// Customer is the caller's id of who pays, empty if nobody does.
 	Customer string
-	Key      string
-	Mode     Mode
-	Status   Status
+	// Held says that an amount was set aside for it when it was made.
+	Held   bool
+	Key    string
+	Mode   Mode
+	Status Status
 	// Input, Context and Output are JSON; Context may be nil, Output is nil
 	// unless it has succeeded.
 	Input, Context, Output json.RawMessage

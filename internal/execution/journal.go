@@ -11,7 +11,6 @@ import (
 	"github.com/actionpulse/actionpulse/api"
 	"github.com/actionpulse/actionpulse/internal/credit"
 	"github.com/actionpulse/actionpulse/internal/fault"
-	"github.com/actionpulse/actionpulse/internal/flow"
 )
 
 // pending is what a run has to write: the latest of each row.
@@ -166,11 +165,10 @@ func progressOp(params *Params, p *Progress, lease Lease) *credit.Op {
 }
 
 // endOp ends an execution that runs and settles its hold.
-func endOp(params *Params, end *End, used credit.Amount, lease Lease, program *flow.Program) *credit.Op {
+func endOp(params *Params, end *End, used credit.Amount, lease Lease) *credit.Op {
 	x := &end.Execution
 	op := &credit.Op{ProjectID: x.ProjectID, Along: params.Store.AlongEnd(end)}
-	priced := program.Hold() > 0
-	if priced {
+	if x.Held {
 		op.Subject = credit.Subject{Customer: x.Customer, HoldID: x.ID}
 	}
 	op.Decide = func(st *credit.State) (credit.Effect, error) {
@@ -181,7 +179,7 @@ func endOp(params *Params, end *End, used credit.Amount, lease Lease, program *f
 		if !end.Seen.holds(lease) {
 			return credit.Effect{}, lost()
 		}
-		if !priced {
+		if !x.Held {
 			x.Unbilled = used
 			return credit.Effect{}, nil
 		}

@@ -27,6 +27,8 @@ type run struct {
 	// x is only touched by the run itself.
 	x       Execution
 	program *flow.Program
+	// broken is why the execution cannot be run at all, nil if it can.
+	broken error
 	// ctx ends when nothing more is to be done; its cause says why.
 	ctx    context.Context //nolint:containedctx // the life of the run, and not of a call
 	cancel context.CancelCauseFunc
@@ -50,9 +52,9 @@ type run struct {
 	unwritten error
 }
 
-func newRun(e *Engine, x Execution, version *flow.Version) *run {
+func newRun(e *Engine, x Execution, program *flow.Program) *run {
 	r := &run{
-		engine: e, number: x.Number, lease: x.Lease, x: x, program: version.Program,
+		engine: e, number: x.Number, lease: x.Lease, x: x, program: program,
 		journal: map[Place]*Step{}, calls: map[string]*Call{},
 	}
 	limited, stop := context.WithDeadlineCause(context.Background(), r.deadline(), errTimeout)
@@ -93,6 +95,9 @@ func (r *run) perform() (output []byte, err error) {
 	}
 	if r.x.CancelAsked {
 		r.cancel(errCancelled)
+	}
+	if r.broken != nil {
+		return nil, r.broken
 	}
 	scope, err := r.scope()
 	if err != nil {
@@ -250,7 +255,7 @@ func (r *run) writeEnd() (created bool, err error) {
 	}
 	var op *credit.Op
 	if err := r.write(func() *credit.Op {
-		op = endOp(&r.engine.params, end, used, r.lease, r.program)
+		op = endOp(&r.engine.params, end, used, r.lease)
 		return op
 	}); err != nil {
 		return false, err

@@ -163,7 +163,7 @@ func (s *Store) Costs(ctx context.Context, q execution.CostQuery) ([]execution.C
 	return list, nil
 }
 
-const costTables = executionTables + ` LEFT JOIN holds h ON h.execution_id = x.id LEFT JOIN credit_types t ON t.id = h.credit_type_id`
+const costTables = executionTables + ` LEFT JOIN credit_types t ON t.id = h.credit_type_id`
 
 func scanCost(scan func(...any) error, by execution.CostGroup) (c execution.Cost, err error) {
 	var at int64

@@ -6,9 +6,10 @@ const (
 	executionColumns = `x.number, x.id, x.project_id, x.flow_id, f.slug, x.version, c.external_id, x.work_key, x.mode, x.status,
   x.input, x.context, x.output, x.error_code, x.error_message, x.charged, x.unbilled,
   x.input_tokens, x.output_tokens, x.cached_tokens, x.reasoning_tokens, x.owner, x.epoch, x.cancel_asked_at,
-  x.created_at, x.started_at, x.finished_at`
+  x.created_at, x.started_at, x.finished_at, CASE WHEN h.id IS NULL THEN 0 ELSE 1 END`
 
-	executionTables = ` FROM executions x JOIN flows f ON f.id = x.flow_id LEFT JOIN customers c ON c.id = x.customer_id`
+	executionTables = ` FROM executions x JOIN flows f ON f.id = x.flow_id LEFT JOIN customers c ON c.id = x.customer_id
+LEFT JOIN holds h ON h.execution_id = x.id`
 
 	findExecutionText = `SELECT ` + executionColumns + executionTables + ` WHERE x.project_id = $1 AND x.id = $2`
 

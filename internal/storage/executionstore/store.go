@@ -92,10 +92,10 @@ func scanExecution(scan func(...any) error) (x execution.Execution, err error) {
 	var input string
 	var owner []byte
 	var cancel, started, finished sql.NullInt64
-	var created int64
+	var created, held int64
 	err = scan(&x.Number, &x.ID, &x.ProjectID, &x.FlowID, &x.Flow, &x.Version, &customer, &x.Key, (*string)(&x.Mode), (*string)(&x.Status),
 		&input, &given, &output, &code, &message, &x.Charged, &x.Unbilled, &x.Usage.Input, &x.Usage.Output, &x.Usage.Cached, &x.Usage.Reasoning,
-		&owner, &x.Lease.Epoch, &cancel, &created, &started, &finished)
+		&owner, &x.Lease.Epoch, &cancel, &created, &started, &finished, &held)
 	if err != nil {
 		return x, err
 	}
@@ -104,7 +104,7 @@ func scanExecution(scan func(...any) error) (x execution.Execution, err error) {
 		x.Failure = &execution.Failure{Code: api.Code(code.String), Message: message.String}
 	}
 	copy(x.Lease.Owner[:], owner)
-	x.CancelAsked = cancel.Valid
+	x.CancelAsked, x.Held = cancel.Valid, held != 0
 	x.CreatedAt, x.StartedAt, x.FinishedAt = time.UnixMicro(created).UTC(), sqldb.TimeOf(started), sqldb.TimeOf(finished)
 	return x, nil
 }
