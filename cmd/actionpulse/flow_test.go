@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/actionpulse/actionpulse/internal/apptest"
@@ -108,9 +109,9 @@ func TestFlowPush(t *testing.T) {
 // answer came, and the message says what to do.
 func TestFlowPushUnheard(t *testing.T) {
 	t.Parallel()
-	requests := 0
+	var requests atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		requests++
+		requests.Add(1)
 		panic(http.ErrAbortHandler)
 	}))
 	defer server.Close()
@@ -118,7 +119,7 @@ func TestFlowPushUnheard(t *testing.T) {
 	std := streams{strings.NewReader(""), &stdout, &stderr}
 	c := flowPush{File: flowFile(t, "f.json", goodJSON), Slug: "greet", Server: flowServer{URL: server.URL, Key: "apk_secret"}}
 	code := report(std, c.run(t.Context(), std, retry.Policy{Sleep: pause}))
-	if code != exitFailure || requests != 1 || !strings.Contains(stderr.String(), "run the same command again") {
-		t.Errorf("exit %d after %d requests: %s", code, requests, &stderr)
+	if code != exitFailure || requests.Load() != 1 || !strings.Contains(stderr.String(), "run the same command again") {
+		t.Errorf("exit %d after %d requests: %s", code, requests.Load(), &stderr)
 	}
 }
