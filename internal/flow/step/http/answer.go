@@ -27,7 +27,7 @@ func (p *program) result(response *Response, call *step.Call, now time.Time) (st
 	call.Status = response.Status
 	call.ProviderRequestID = cmp.Or(response.Headers["x-request-id"], response.Headers["request-id"])
 	body, encoding := decodeBody(response)
-	said := map[string]any{"status": int64(response.Status), "headers": shown(response.Headers), "body": body, "encoding": encoding}
+	said := map[string]any{"status": int64(response.Status), "headers": shownAnswer(response.Headers), "body": body, "encoding": encoding}
 	var err error
 	if call.Response, err = encode(said); err != nil {
 		return step.Result{}, &step.Error{Code: api.CodeStepFailed, Message: "the answer cannot be kept", Call: call, Err: err}

@@ -40,7 +40,7 @@ func (p *program) request(r *step.Run) (*Request, map[string]any, error) {
 			return nil, nil, err
 		}
 	}
-	traced := map[string]any{"method": q.Method, "url": q.URL}
+	traced := map[string]any{"method": q.Method, "url": shownURL(q.URL)}
 	if p.body != nil {
 		body, err := eval("body", p.body, r.Scope)
 		if err != nil {
@@ -51,8 +51,8 @@ func (p *program) request(r *step.Run) (*Request, map[string]any, error) {
 		}
 		traced["body"] = body
 	}
-	traced["headers"] = shown(q.Headers)
-	q.Headers["idempotency-key"] = r.Key
+	traced["headers"] = shownRequest(q.Headers)
+	q.Headers[idempotencyKey] = r.Key
 	return q, traced, nil
 }
 
@@ -167,24 +167,6 @@ func encodeBody(body any, headers map[string]string) ([]byte, error) {
 func isJSON(text string) bool {
 	kind, _, err := mime.ParseMediaType(text)
 	return err == nil && (kind == "application/json" || kind == "text/json" || strings.HasSuffix(kind, "+json"))
-}
-
-// secretWords are those within the names of headers that carry credentials.
-var secretWords = []string{"authorization", "cookie", "token", "secret", "password", "api-key", "apikey"}
-
-// blanked stands where a secret was.
-const blanked = "[redacted]"
-
-// shown are headers as they are kept for traces.
-func shown(headers map[string]string) map[string]any {
-	out := make(map[string]any, len(headers))
-	for name, value := range headers {
-		if slices.ContainsFunc(secretWords, func(word string) bool { return strings.Contains(name, word) }) {
-			value = blanked
-		}
-		out[name] = strings.ToValidUTF8(value, "�")
-	}
-	return out
 }
 
 func eval(name string, t *template.Template, scope *template.Scope) (any, error) {
