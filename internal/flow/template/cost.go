@@ -13,22 +13,34 @@ const (
 	// value and for every 16 bytes of text. It is used up in less than half a
 	// second.
 	maxCost = 2_000_000
+	// lightCost is what an evaluation may cost that does not wait for others.
+	lightCost = 50_000
+	// maxBudget is what all evaluations of one execution may cost.
+	maxBudget = 50 * maxCost
 	// bytesPerCost is how much text counts like one value.
 	bytesPerCost = 16
 )
 
-var errCost = errors.New("the expression does too much")
+var (
+	errCost   = errors.New("the expression does too much")
+	errBudget = errors.New("the expressions of the execution do too much together")
+)
+
+// turns are who may evaluate something long at the moment.
+var turns = make(chan struct{}, 1)
 
 // run is one evaluation of a template.
 type run struct {
 	scope *Scope
 	left  int
+	// exceeded says that more was asked for than was left.
+	exceeded bool
 }
 
 // spend takes from what the evaluation may still do.
 func (r *run) spend(cost int) error {
 	if cost < 0 || cost > r.left {
-		r.left = 0
+		r.left, r.exceeded = 0, true
 		return errCost
 	}
 	r.left -= cost

@@ -1,5 +1,7 @@
 package template
 
+import "sync/atomic"
+
 // Scope is what expressions see: input, context, steps, and names that blocks
 // add, such as item and index. It may be read by many at a time, but not while
 // something is added to it.
@@ -7,20 +9,25 @@ type Scope struct {
 	parent *Scope
 	names  map[string]any
 	steps  map[string]map[string]any
+	// budget is what evaluations may still cost, shared with all scopes within.
+	budget *atomic.Int64
 }
 
 // NewScope returns a scope without steps. The values are as [Decode] reads them.
 func NewScope(input, context any) *Scope {
-	return &Scope{
-		names: map[string]any{nameInput: input, nameContext: context},
-		steps: map[string]map[string]any{},
+	s := &Scope{
+		names:  map[string]any{nameInput: input, nameContext: context},
+		steps:  map[string]map[string]any{},
+		budget: new(atomic.Int64),
 	}
+	s.budget.Store(maxBudget)
+	return s
 }
 
 // Inner returns a scope that sees what s sees, and to which steps and names can
 // be added without s seeing them.
 func (s *Scope) Inner() *Scope {
-	return &Scope{parent: s, names: map[string]any{}, steps: map[string]map[string]any{}}
+	return &Scope{parent: s, names: map[string]any{}, steps: map[string]map[string]any{}, budget: s.budget}
 }
 
 // Name adds a name. Expressions can only use item and index.

@@ -69,7 +69,33 @@ func Compile(value any) (*Template, error) {
 // Eval evaluates the template. A text that is one expression keeps the type of
 // its value; in other texts values are written as text, objects and lists as
 // JSON, and null as nothing.
-func (t *Template) Eval(s *Scope) (any, error) { return t.eval(&run{scope: s, left: maxCost}) }
+//
+// What takes long is evaluated one after the other in the whole process, so
+// that it leaves time and memory to everybody else; what does not never waits.
+// All evaluations in a scope and those within it share a budget.
+func (t *Template) Eval(s *Scope) (any, error) {
+	value, exceeded, err := t.within(s, lightCost)
+	if !exceeded {
+		return value, err
+	}
+	turns <- struct{}{}
+	defer func() { <-turns }()
+	value, _, err = t.within(s, maxCost)
+	return value, err
+}
+
+// within evaluates the template at no more than a cost, and says whether that
+// was too little.
+func (t *Template) within(s *Scope, cost int) (value any, exceeded bool, err error) {
+	left := int(min(int64(cost), s.budget.Load()))
+	r := &run{scope: s, left: left}
+	value, err = t.eval(r)
+	s.budget.Add(int64(r.left - left))
+	if err != nil && s.budget.Load() <= 0 {
+		return nil, false, errBudget
+	}
+	return value, r.exceeded, err
+}
 
 func (t *Template) eval(r *run) (any, error) {
 	value, err := t.root.eval(r)
