@@ -49,6 +49,16 @@ func (u *usage) model() model.Usage {
 	}
 }
 
+// readUsage reads what was counted from an answer of whatever form; nil if that
+// is not said. A part in an odd form does not hide the others.
+func readUsage(content []byte) *usage {
+	var outer struct {
+		Usage *usage `json:"usage"`
+	}
+	_ = json.Unmarshal(content, &outer)
+	return outer.Usage
+}
+
 // whole is an answer that does not stream.
 type whole struct {
 	ID      string `json:"id"`
@@ -97,7 +107,8 @@ func tooLarge() *model.Error {
 }
 
 // spoken is an error that the provider tells of after it has begun with 200.
-// What it means is said by its code where that is an HTTP status.
+// What it means is said by its code where that is an HTTP status, and by what
+// was counted until then.
 func spoken(e envelope, used model.Usage) *model.Error {
 	status, err := strconv.Atoi(e.code)
 	if err != nil || status < 400 || status > 599 {
@@ -106,8 +117,9 @@ func spoken(e envelope, used model.Usage) *model.Error {
 			status = http.StatusInternalServerError
 		}
 	}
+	e.used = used
 	out := judge(status, http.Header{}, e, time.Time{})
-	out.Usage, out.Message = used, "the provider has answered with an error: "+shorten(e.message)
+	out.Message = "the provider has answered with an error: " + shorten(e.message)
 	return out
 }
 

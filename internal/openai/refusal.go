@@ -29,6 +29,8 @@ type envelope struct {
 	// object with a member error.
 	there         bool
 	message, code string
+	// used is what the provider has counted besides.
+	used model.Usage
 }
 
 // readEnvelope reads a refusal: {"error": {"message", "code"}}, or
@@ -65,7 +67,9 @@ func readEnvelope(content []byte) envelope {
 func (p *provider) refusal(response *http.Response) error {
 	// What cannot be read of it is missing from the message; the status stands.
 	content, _, _ := callhttp.Read(response.Body, maxRefusal)
-	e := judge(response.StatusCode, response.Header, readEnvelope(content), p.params.Now())
+	said := readEnvelope(content)
+	said.used = readUsage(content).model()
+	e := judge(response.StatusCode, response.Header, said, p.params.Now())
 	if e.After > 0 && (response.StatusCode == http.StatusTooManyRequests || response.StatusCode == http.StatusServiceUnavailable) {
 		p.gate.close(e.After)
 	}
@@ -75,9 +79,13 @@ func (p *provider) refusal(response *http.Response) error {
 // judge is the table of what follows from an answer that is no success: that
 // of package retry for requests with a key, as an answer in a foreign form,
 // and what providers mean by a conflict (somebody else holds a lock), by any
-// error of theirs from 500 on, and by a quota.
+// error of theirs from 500 on, and by a quota. Who has counted tokens has done
+// the work, and would count them again.
 func judge(status int, h http.Header, e envelope, now time.Time) *model.Error {
-	out := &model.Error{Outcome: model.Refused, Status: status, Message: describe(status, e)}
+	out := &model.Error{Outcome: model.Refused, Status: status, Message: describe(status, e), Usage: e.used}
+	if e.used != (model.Usage{}) {
+		return out
+	}
 	said := retry.Outcome{Kind: retry.Keyed, Status: status, ShouldRetry: h.Get("X-Should-Retry"), RetryAfter: h.Get("Retry-After")}
 	verdict := retry.Decide(said, now)
 	out.Retryable = verdict.Retry
@@ -90,12 +98,20 @@ func judge(status int, h http.Header, e envelope, now time.Time) *model.Error {
 	if out.Retryable {
 		out.After = after(h, now)
 	}
-	// From 502 on, but for 503, it may be a proxy that has lost the provider,
-	// which may be at work.
-	if status >= http.StatusBadGateway && status != http.StatusServiceUnavailable && !e.there {
+	if lost(status, e) {
 		out.Outcome = model.Unknown
 	}
 	return out
+}
+
+// lost says that the provider may be at work: from 502 on, but for 503, it may
+// be a proxy that has lost it; and a time that was over may be that of what is
+// behind the one who says so in the provider's own form.
+func lost(status int, e envelope) bool {
+	if status == http.StatusGatewayTimeout {
+		return true
+	}
+	return status >= http.StatusBadGateway && status != http.StatusServiceUnavailable && !e.there
 }
 
 // after is how long the answer asks to wait; 0 if it does not.

@@ -70,7 +70,10 @@ func (s *stream) failed(err error) *model.Error {
 // add takes one event.
 func (s *stream) add(data string) error {
 	if e := readEnvelope([]byte(data)); e.there {
-		return spoken(e, model.Usage{})
+		if counted := readUsage([]byte(data)); counted != nil {
+			s.usage = counted
+		}
+		return spoken(e, s.usage.model())
 	}
 	var c chunk
 	if err := json.Unmarshal([]byte(data), &c); err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -15,12 +16,17 @@ import (
 	"github.com/actionpulse/actionpulse/retry"
 )
 
-// The statuses by which a proxy says that it knows nothing of the server, and
-// the one among those around them that says something else.
+// The status by which a server says that it has failed at whatever point; the
+// first by which a proxy says that it knows nothing of the server, and the one
+// among those around it that says something else.
 const (
+	statusFailure     = 500
 	statusBadGateway  = 502
 	statusUnavailable = 503
 )
+
+// idempotent are the methods by which twice is as good as once.
+var idempotent = []string{"GET", "HEAD", "PUT", "DELETE", "OPTIONS"}
 
 // result judges an answer.
 func (p *program) result(response *Response, call *step.Call, now time.Time) (step.Result, error) {
@@ -33,7 +39,7 @@ func (p *program) result(response *Response, call *step.Call, now time.Time) (st
 		return step.Result{}, &step.Error{Code: api.CodeStepFailed, Message: "the answer cannot be kept", Call: call, Err: err}
 	}
 	if !p.succeeds(response.Status) {
-		return step.Result{}, refusal(response, call, now)
+		return step.Result{}, p.refusal(response, call, now)
 	}
 	if response.Cut != "" {
 		failure := &step.Error{Code: api.CodeStepFailed, Message: response.Cut, Outcome: step.Unknown, Retryable: true, Call: call}
@@ -54,7 +60,9 @@ func (p *program) result(response *Response, call *step.Call, now time.Time) (st
 // refusal is what follows from a status that is no success: what package retry
 // says of requests with a key, answered in a foreign form. From 502 on, but
 // for 503, it may be a proxy that has lost the server, which may be at work.
-func refusal(response *Response, call *step.Call, now time.Time) *step.Error {
+// A 500 may come after the work, so it is repeated only where twice is as good
+// as once: nobody knows whether the server knows the key.
+func (p *program) refusal(response *Response, call *step.Call, now time.Time) *step.Error {
 	verdict := retry.Decide(retry.Outcome{
 		Kind: retry.Keyed, Status: response.Status,
 		ShouldRetry: response.Headers["x-should-retry"], RetryAfter: response.Headers["retry-after"],
@@ -62,7 +70,10 @@ func refusal(response *Response, call *step.Call, now time.Time) *step.Error {
 	e := &step.Error{
 		Code: api.CodeStepFailed, Message: fmt.Sprintf("the answer was %d", response.Status), Retryable: verdict.Retry, Call: call,
 	}
-	if verdict.Exact {
+	if response.Status == statusFailure && !slices.Contains(idempotent, p.method) {
+		e.Retryable = false
+	}
+	if e.Retryable && verdict.Exact {
 		e.After = verdict.Wait
 	}
 	if response.Status >= statusBadGateway && response.Status != statusUnavailable {

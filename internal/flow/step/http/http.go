@@ -52,9 +52,10 @@ func (Type) Schema() json.RawMessage {
 }
 
 // reserved are the headers that a flow must not set: those that follow from
-// the request, those of the connection, and the derived key.
+// the request, those of the connection, and the derived key. Many servers take
+// a name with _ for the one with -.
 var reserved = []string{
-	"connection", "content-length", "expect", "host", "idempotency-key", "keep-alive", "proxy-authorization", "proxy-connection", "te",
+	"connection", "content-length", "expect", "host", idempotencyKey, "keep-alive", "proxy-authorization", "proxy-connection", "te",
 	"trailer", "transfer-encoding", "upgrade",
 }
 
@@ -91,7 +92,7 @@ func (p *program) check(c *step.Compiler) error {
 	seen := map[string]bool{}
 	for name := range headers {
 		lower := strings.ToLower(name)
-		if slices.Contains(reserved, lower) {
+		if slices.Contains(reserved, strings.ReplaceAll(lower, "_", "-")) {
 			return step.Refuse(c.Path+".headers."+name, "this header is set by the server")
 		}
 		if seen[lower] {

@@ -5,7 +5,10 @@
 //   - a call carries the derived Idempotency-Key, which a flow cannot replace;
 //   - an answer of a proxy in place of the server, 502 or 504, tells nothing of
 //     what the server has done;
-//   - headers that carry credentials are in no trace.
+//   - what may have been done is not done again: a 500 is repeated only for
+//     methods by which twice is as good as once;
+//   - of a request only headers that are known to be harmless are in a trace, of
+//     an answer and of a URL nothing whose name tells of a credential.
 package http
 
 import (
