@@ -5,9 +5,10 @@
 // Invariants:
 //   - a request that may have arrived and has no answer of the provider itself
 //     is [model.Unknown]: a connection that ended, a time that was over, a
-//     stream without its end, an answer that cannot be read, a 502 or 504 of a
-//     proxy. An answer is [model.Refused], and only without a connection is
-//     something [model.NotSent];
+//     stream without its end, an answer that cannot be read, a 502 of a proxy, a
+//     504 of anybody. An answer is [model.Refused], and only without a connection
+//     is something [model.NotSent];
+//   - an error with tokens that were counted is [model.Refused] for good;
 //   - a request is sent once for each call: package callhttp sees to that;
 //   - while a provider asks for patience, it is not called;
 //   - the API key is in the header Authorization and in no message.

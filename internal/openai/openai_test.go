@@ -197,7 +197,7 @@ func TestTimeout(t *testing.T) {
 	s := openaitest.New(t, openaitest.Reply{Body: plain})
 	url := s.URL
 	silent := callhttp.New(callhttp.Params{AllowPrivate: true})
-	p := openai.New(openai.Params{HTTP: silent, Now: time.Now}).Open(model.Connection{BaseURL: hang(t), Timeout: 100 * time.Millisecond})
+	p := openai.New(openai.Params{HTTP: silent, Now: time.Now}).Open(model.Connection{BaseURL: hang(t), Timeout: time.Second})
 	if _, e, _ := complete(t, p, ask(false)); e == nil || e.Outcome != model.Unknown || e.Message != "there was no answer in time" || e.Status != 0 {
 		t.Errorf("%+v", e)
 	}

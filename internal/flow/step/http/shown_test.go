@@ -18,8 +18,7 @@ func TestShown(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ value, want string }{
 		{`{"body":{"token":"b"},"headers":{"date":"x","set-cookie":"s"},"status":200}`, `{"body":{"token":"b"},"headers":{"date":"x","set-cookie":"[redacted]"},"status":200}`},
-		{`{"headers":{"X-AUTH":"s","access-token":["s"],"x-aws-credential":3,"x-session-id":"s","signature-input":"s","x-passwd":"s","my-secret":null,"x-key":"s","x-sig":"a"}}`,
-			`{"headers":{"X-AUTH":"[redacted]","access-token":"[redacted]","my-secret":"[redacted]","signature-input":"[redacted]","x-aws-credential":"[redacted]","x-key":"[redacted]","x-passwd":"[redacted]","x-session-id":"[redacted]","x-sig":"a"}}`},
+		{`{"headers":{"X-AUTH":"s","access-token":["s"],"x-aws-credential":3,"x-session-id":"s","signature-input":"s","x-passwd":"s","my-secret":null,"x-key":"s","x-sig":"a"}}`, `{"headers":{"X-AUTH":"[redacted]","access-token":"[redacted]","my-secret":"[redacted]","signature-input":"[redacted]","x-aws-credential":"[redacted]","x-key":"[redacted]","x-passwd":"[redacted]","x-session-id":"[redacted]","x-sig":"a"}}`},
 		{`{"headers":{"idempotency-key":"a","etag":"b"}}`, `{"headers":{"etag":"b","idempotency-key":"a"}}`},
 		{`{"headers":{"location":"https://u:s@x/a?b=1&code_token=s#c"}}`, `{"headers":{"location":"https://[redacted]@x/a?b=1&code_token=[redacted]#c"}}`},
 		{`{"headers":"s"}`, `{"headers":"[redacted]"}`},
