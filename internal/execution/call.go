@@ -2,6 +2,7 @@ package execution
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"strings"
 
@@ -56,10 +57,18 @@ func (o *stepRun) describe(known *Call, c *step.Call, value map[string]any) erro
 		row.Price = o.run.program.CallPrice(c.Model, row.Usage)
 	}
 	if o.run.program.Trace.Record {
-		row.Request, row.Response = blank(c.Request, secrets), blank(c.Response, secrets)
+		row.Request, row.Response = o.run.keep(c.Request, secrets), o.run.keep(c.Response, secrets)
 	}
 	o.call = &row
 	return nil
+}
+
+// keep is what is kept of a request or response.
+func (r *run) keep(text json.RawMessage, secrets []secret) json.RawMessage {
+	if text == nil {
+		return nil
+	}
+	return r.said(blank(text, secrets))
 }
 
 // secrets are the texts to be kept out of what was said in a call. What was

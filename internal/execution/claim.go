@@ -26,12 +26,12 @@ func (e *Engine) void(ctx context.Context) {
 // claim claims as much from the queue as there is room for.
 func (e *Engine) claim(ctx context.Context) {
 	for e.params.Guard() == nil {
-		room := e.reserveAll()
+		room, except := e.reserveAll()
 		if room == 0 {
 			return
 		}
 		claimed, err := e.params.Store.Claim(ctx, ClaimParams{
-			Owner: e.params.Owner, Lease: e.params.LeaseFor, Now: e.params.now(), Limit: room,
+			Owner: e.params.Owner, Lease: e.params.LeaseFor, Now: e.params.now(), Limit: room, Except: except,
 		})
 		if err != nil { // what was claimed all the same is a stray
 			claimed = nil

@@ -113,7 +113,7 @@ func (s *Service) op(c *creation, r idempotency.Request) (*credit.Op, error) {
 // it.
 func (c *creation) run(ctx context.Context) error {
 	e := c.service.engine
-	if c.Mode == Sync && c.Status == Queued && e.reserve() {
+	if c.Mode == Sync && c.Status == Queued && e.reserve(c.ProjectID) {
 		c.slot, c.Status, c.Lease = true, Running, Lease{Owner: e.params.Owner, Epoch: 1}
 	}
 	err := c.service.params.Ledger.Do(context.WithoutCancel(ctx), c.op)

@@ -40,7 +40,8 @@ type Params struct {
 	// Announce tells other processes that there is something to run; nil if
 	// there are none.
 	Announce func(ctx context.Context) error
-	// Finished is told of each execution that has ended, with its journal; nil
+	// Finished is told of each execution that has ended, with its journal but
+	// without what was said in calls; nil
 	// if nobody wants to know. It must not wait.
 	Finished func(t *Trace)
 	Log      *slog.Logger
@@ -91,6 +92,8 @@ type Engine struct {
 	done sync.WaitGroup
 	// underWay are the runs by the id of their execution.
 	underWay map[string]*run
+	// perProject is how many of them there are of each project.
+	perProject map[string]int
 	// strays are what the store says that this process runs, and that it did
 	// not when it last looked.
 	strays map[Held]bool
@@ -98,7 +101,9 @@ type Engine struct {
 
 // NewEngine returns an Engine that does nothing until [Engine.Run].
 func NewEngine(p Params) *Engine {
-	e := &Engine{params: p, hub: newHub(), wake: make(chan struct{}, 1), free: p.Slots, underWay: map[string]*run{}}
+	e := &Engine{params: p, hub: newHub(), wake: make(chan struct{}, 1), free: p.Slots, underWay: map[string]*run{},
+		perProject: map[string]int{},
+	}
 	e.draining, e.drain = context.WithCancelCause(context.Background())
 	return e
 }
@@ -171,11 +176,11 @@ func (e *Engine) Stop(ctx context.Context) {
 // isStopping says whether no step may begin.
 func (e *Engine) isStopping() bool { return e.draining.Err() != nil }
 
-// reserve keeps room for an execution, if there is some.
-func (e *Engine) reserve() bool {
+// reserve keeps room for an execution of a project, if there is some for it.
+func (e *Engine) reserve(projectID string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.free == 0 || e.isStopping() {
+	if e.free == 0 || e.isStopping() || e.free <= e.lastPart() && e.perProject[projectID] >= e.share() {
 		return false
 	}
 	e.free--
@@ -183,18 +188,35 @@ func (e *Engine) reserve() bool {
 	return true
 }
 
-// reserveAll keeps all the room there is.
-func (e *Engine) reserveAll() int {
+// reserveAll keeps room for as many executions as may be claimed, of all
+// projects but those.
+func (e *Engine) reserveAll() (n int, except []string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.isStopping() {
-		return 0
+		return 0, nil
 	}
-	n := min(e.free, claimLimit)
+	n = min(e.free-e.lastPart(), claimLimit)
+	if n <= 0 {
+		n = min(e.free, e.share(), claimLimit)
+		for project, running := range e.perProject {
+			if running >= e.share() {
+				except = append(except, project)
+			}
+		}
+	}
 	e.free -= n
 	e.done.Add(n)
-	return n
+	return n, except
 }
+
+// lastPart is how much of the room is only for projects that run less than
+// their share, so that nobody is kept out by a project that runs a great deal
+// for a long time.
+func (e *Engine) lastPart() int { return e.params.Slots / 4 }
+
+// share is how many executions a project may run in any case, if there is room.
+func (e *Engine) share() int { return max(1, e.params.Slots/8) }
 
 // claimLimit is how many executions are claimed at once.
 const claimLimit = 64
@@ -226,13 +248,17 @@ func (e *Engine) run(x Execution, version *flow.Version) { e.start(newRun(e, x, 
 func (e *Engine) start(r *run) {
 	e.mu.Lock()
 	e.underWay[r.x.ID] = r
+	e.perProject[r.x.ProjectID]++
 	e.mu.Unlock()
-	id := r.x.ID
+	id, project := r.x.ID, r.x.ProjectID
 	go func() {
 		r.do()
 		e.mu.Lock()
 		if e.underWay[id] == r { // it may have been claimed anew
 			delete(e.underWay, id)
+		}
+		if e.perProject[project]--; e.perProject[project] == 0 {
+			delete(e.perProject, project)
 		}
 		e.mu.Unlock()
 		e.giveBack(1)

@@ -2,6 +2,7 @@ package execution
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -17,6 +18,49 @@ import (
 type pending struct {
 	steps map[Place]*Step
 	calls map[string]*Call
+	// bytes is how much it is, about.
+	bytes int
+}
+
+// What an execution may keep.
+const (
+	// maxPending is how many bytes may wait to be written with what is written
+	// next, and maxPendingRows how many steps.
+	maxPending     = 256 << 10
+	maxPendingRows = 256
+	// maxOutputs is how many bytes the outputs of all its steps may have.
+	maxOutputs = 16 << 20
+	// maxSaid is how many bytes of one request or response are kept, and
+	// maxAllSaid of all of them since the run has begun here.
+	maxSaid    = 64 << 10
+	maxAllSaid = 4 << 20
+)
+
+// crowded says that what waits to be written is to be written now.
+func (r *run) crowded() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.pending.bytes > maxPending || len(r.pending.steps) > maxPendingRows
+}
+
+// mayGive says whether a step may give out so many bytes.
+func (r *run) mayGive(n int) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.given += n
+	return r.given <= maxOutputs
+}
+
+// said is what is kept of a request or a response: all of it, unless it is too
+// much.
+func (r *run) said(text json.RawMessage) json.RawMessage {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(text) > maxSaid || r.heard+len(text) > maxAllSaid {
+		return fmt.Appendf(nil, `{"omitted_bytes":%d}`, len(text))
+	}
+	r.heard += len(text)
+	return text
 }
 
 // note changes what is known of a step, or of a call, and has it written with
@@ -30,7 +74,9 @@ func (r *run) note(s *Step, c *Call) {
 			r.pending.steps = map[Place]*Step{}
 		}
 		r.pending.steps[s.Place] = s
+		r.pending.bytes += len(s.Output)
 		shown := *s
+		shown.Output = shownOutput(s)
 		if len(r.program.Trace.Redact) > 0 { // it is in the trace, without what is not to be shown
 			shown.Output = nil
 		}
@@ -42,11 +88,14 @@ func (r *run) note(s *Step, c *Call) {
 	if r.calls[c.ID] == nil {
 		r.begun = append(r.begun, c.ID)
 	}
-	r.calls[c.ID] = c
 	if r.pending.calls == nil {
 		r.pending.calls = map[string]*Call{}
 	}
 	r.pending.calls[c.ID] = c
+	r.pending.bytes += len(c.Request) + len(c.Response)
+	known := *c
+	known.Request, known.Response = nil, nil // the store keeps them
+	r.calls[c.ID] = &known
 }
 
 // known returns what the journal says of a step, nil if nothing.

@@ -13,8 +13,11 @@ import (
 
 // ReadStore reads executions and what they have done.
 type ReadStore interface {
-	// List returns executions of a project, the latest first.
-	List(ctx context.Context, q ListQuery) ([]Execution, error)
+	// List returns executions of a project, the latest first, without what they
+	// were given: as many as there are within the limit, or so many that their
+	// outputs are not too much for one page, but at least one. more says that
+	// there are further ones.
+	List(ctx context.Context, q ListQuery) (list []Execution, more bool, err error)
 	// Operations returns operations of a project, the latest first.
 	Operations(ctx context.Context, q OperationQuery) ([]Operation, error)
 	// Costs returns what executions of a project have used.
@@ -133,13 +136,13 @@ func (r *run) trace() *Trace {
 	return t
 }
 
-// List returns executions, the latest first.
-func (s *Service) List(ctx context.Context, q ListQuery) ([]Execution, error) {
-	list, err := s.params.Store.List(ctx, q)
-	if err != nil {
-		return nil, fmt.Errorf("list executions: %w", err)
+// List returns a page of executions, the latest first, and whether there are
+// more. A page ends before its limit when its outputs are large.
+func (s *Service) List(ctx context.Context, q ListQuery) (list []Execution, more bool, err error) {
+	if list, more, err = s.params.Store.List(ctx, q); err != nil {
+		return nil, false, fmt.Errorf("list executions: %w", err)
 	}
-	return list, nil
+	return list, more, nil
 }
 
 // Operations returns the requests that ran flows and the model calls they made,

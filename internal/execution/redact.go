@@ -11,8 +11,21 @@ import (
 	"strings"
 
 	"github.com/actionpulse/actionpulse/internal/flow"
+	httpstep "github.com/actionpulse/actionpulse/internal/flow/step/http"
 	"github.com/actionpulse/actionpulse/internal/flow/template"
 )
+
+// httpType is the type of steps whose outputs have headers.
+const httpType = "http"
+
+// shownOutput is what may be shown of the output of a step whatever its flow
+// says: without headers that carry credentials.
+func shownOutput(s *Step) json.RawMessage {
+	if s.Type != httpType {
+		return s.Output
+	}
+	return httpstep.Shown(s.Output)
+}
 
 // redacted stands in traces for what is not to be kept or shown.
 const redacted = "[redacted]"
@@ -165,6 +178,9 @@ func blankText(text string, list []secret) string {
 // redact takes out of outputs what is not to be shown; the journal needs it to
 // go on, and keeps it.
 func (t *Trace) redact(p *flow.Program) {
+	for i := range t.Steps {
+		t.Steps[i].Output = shownOutput(&t.Steps[i])
+	}
 	if len(p.Trace.Redact) == 0 {
 		return
 	}

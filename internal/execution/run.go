@@ -42,6 +42,9 @@ type run struct {
 	begun []string
 	// pending is what is not written yet.
 	pending pending
+	// given and heard are how many bytes steps have given out, and how many of
+	// what was said are kept.
+	given, heard int
 	// started says that a step has begun, also one that is not in the journal
 	// yet.
 	started bool
@@ -136,11 +139,14 @@ func (r *run) recall() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.journal, r.calls, r.begun, r.pending, r.started = map[Place]*Step{}, map[string]*Call{}, nil, pending{}, false
+	r.given = 0
 	for i := range steps {
 		r.journal[steps[i].Place] = &steps[i]
 		r.started = r.started || steps[i].State != StepSkipped
+		r.given += len(steps[i].Output)
 	}
 	for i := range calls {
+		calls[i].Request, calls[i].Response = nil, nil
 		r.calls[calls[i].ID] = &calls[i]
 		r.begun = append(r.begun, calls[i].ID)
 	}

@@ -190,8 +190,11 @@ func (o *stepRun) do(ctx context.Context) (*Step, error) {
 		if err := o.run.flush(); err != nil { // it was answered, and is not interrupted now
 			return nil, err
 		}
-		if err := o.run.pause(outer, wait); err != nil {
-			return nil, err
+		if reason := o.run.pause(outer, wait); reason != nil {
+			if !errors.Is(reason, errStopping) && !errors.Is(reason, errLost) { // who goes on repeats it
+				_ = o.failed(final(o.step, err))
+			}
+			return nil, reason
 		}
 	}
 }
@@ -290,8 +293,12 @@ func (o *stepRun) finished(attempt int, result *step.Result) (*Step, error) {
 			return nil, err
 		}
 	}
+	if !o.run.mayGive(len(output)) {
+		o.run.note(nil, o.call)
+		return nil, o.failed(step.Failed(nil, fmt.Sprintf("the outputs of the steps together have more than %d MiB", maxOutputs>>20)))
+	}
 	o.run.note(row, o.call)
-	if !o.calls() {
+	if !o.calls() && !o.run.crowded() {
 		return row, nil
 	}
 	crash.Point("step.answered")

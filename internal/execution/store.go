@@ -108,6 +108,8 @@ type ClaimParams struct {
 	Lease time.Duration
 	Now   time.Time
 	Limit int
+	// Except are projects of which nothing is claimed from the queue.
+	Except []string
 }
 
 // Held is an execution that an owner runs.

@@ -21,7 +21,7 @@ import (
 type Executions interface {
 	Execute(ctx context.Context, p execution.ExecuteParams) (execution.Executed, error)
 	Get(ctx context.Context, projectID, executionID string) (execution.Execution, error)
-	List(ctx context.Context, q execution.ListQuery) ([]execution.Execution, error)
+	List(ctx context.Context, q execution.ListQuery) (list []execution.Execution, more bool, err error)
 	Cancel(ctx context.Context, projectID, executionID string) (execution.Execution, error)
 	Trace(ctx context.Context, projectID, executionID string) (execution.Trace, error)
 	Follow(ctx context.Context, projectID, executionID string, tell func(execution.Event) error) error

@@ -50,7 +50,7 @@ var listExecutionsOperation = operation{
 		textParam("flow", "Only executions of this flow."), textParam("customer", "Only executions that this customer pays for."),
 		textParam("status", "Only executions in this state: queued, running, succeeded, failed or cancelled."),
 	),
-	replies: replyOK("A page of executions.", api.List[api.Execution]{}),
+	replies: replyOK("A page of executions; it ends before the limit when their outputs are large.", api.List[api.Execution]{}),
 	errors:  codes(api.CodeValidationFailed),
 }
 
@@ -59,7 +59,7 @@ func (s *service) listExecutions(x *exchange) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	q := execution.ListQuery{ProjectID: x.caller.ProjectID, Before: p.after, Limit: p.limit + 1}
+	q := execution.ListQuery{ProjectID: x.caller.ProjectID, Before: p.after, Limit: p.limit}
 	for name, to := range map[string]*string{
 		"idempotency_key": &q.Key, "flow": &q.Flow, "customer": &q.Customer, "status": (*string)(&q.Status),
 	} {
@@ -73,11 +73,18 @@ func (s *service) listExecutions(x *exchange) (answer, error) {
 	if strings.ContainsRune(q.Key+q.Flow+q.Customer, 0) { // names nothing, and not every store can look for it
 		return listAnswer([]api.Execution{}, "")
 	}
-	all, err := s.Executions.List(x.r.Context(), q)
+	list, more, err := s.Executions.List(x.r.Context(), q)
 	if err != nil {
 		return answer{}, err
 	}
-	return pageAnswer(all, p.limit, executionOf, func(x *execution.Execution) string { return x.ID })
+	items, next := make([]api.Execution, len(list)), ""
+	for i := range list {
+		items[i] = executionOf(&list[i])
+	}
+	if more {
+		next = list[len(list)-1].ID
+	}
+	return listAnswer(items, next)
 }
 
 var cancelExecutionOperation = operation{

@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/actionpulse/actionpulse/internal/execution"
@@ -81,11 +83,35 @@ func find(ctx context.Context, b *sqldb.Batch, c *execution.ClaimParams) ([]int6
 		}
 	}
 	if left := c.Limit - len(numbers); left > 0 {
-		if err := look(queuedText, left); err != nil {
+		if err := look(queuedExcept(len(c.Except)), append([]any{left}, anys(c.Except)...)...); err != nil {
 			return nil, err
 		}
 	}
 	return numbers, nil
+}
+
+// queuedExcept looks for what is queued of all projects but so many.
+func queuedExcept(n int) string {
+	if n == 0 {
+		return queuedText + queuedOrder
+	}
+	var text strings.Builder
+	text.WriteString(queuedText + " AND project_id NOT IN (")
+	for i := range n {
+		if i > 0 {
+			text.WriteString(", ")
+		}
+		text.WriteString("$" + strconv.Itoa(i+2))
+	}
+	return text.String() + ")" + queuedOrder
+}
+
+func anys(list []string) []any {
+	out := make([]any, len(list))
+	for i, one := range list {
+		out[i] = one
+	}
+	return out
 }
 
 // Renew implements execution.Store. It locks in the order in which runs do when

@@ -219,8 +219,8 @@ func (v *victims) check(t *testing.T, e engine) {
 		}
 	}()
 	left := b.count(t, `executions WHERE finished_at IS NULL`)
-	list, err := s.List(t.Context(), execution.ListQuery{ProjectID: v.project, Limit: 1000})
-	if err != nil {
+	list, more, err := s.List(t.Context(), execution.ListQuery{ProjectID: v.project, Limit: 1000})
+	if err != nil || more {
 		t.Fatal(err)
 	}
 	for i := range list {

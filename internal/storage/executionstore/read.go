@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -34,8 +35,14 @@ func (c *conditions) page(order string, limit int) string {
 	return c.where() + " ORDER BY " + order + " LIMIT $" + strconv.Itoa(len(c.args))
 }
 
+// listBytes is how many bytes of outputs are read for one page.
+const listBytes = 4 << 20
+
+// errFull ends the reading of a page.
+var errFull = errors.New("the page is full")
+
 // List implements execution.ReadStore.
-func (s *Store) List(ctx context.Context, q execution.ListQuery) ([]execution.Execution, error) {
+func (s *Store) List(ctx context.Context, q execution.ListQuery) (list []execution.Execution, more bool, err error) {
 	var c conditions
 	c.add("x.project_id = ?", q.ProjectID)
 	if q.Key != "" {
@@ -53,16 +60,21 @@ func (s *Store) List(ctx context.Context, q execution.ListQuery) ([]execution.Ex
 	if q.Before != "" {
 		c.add("x.id < ?", q.Before)
 	}
-	var list []execution.Execution
-	err := s.each(ctx, `SELECT `+executionColumns+executionTables+c.page("x.id DESC", q.Limit), c.args, func(scan func(...any) error) error {
+	bytes := 0
+	err = s.each(ctx, `SELECT `+executionColumns+executionTables+c.page("x.id DESC", q.Limit+1), c.args, func(scan func(...any) error) error {
 		x, err := scanExecution(scan)
+		bytes += len(x.Output)
+		x.Input, x.Context = nil, nil
+		if err == nil && len(list) > 0 && (bytes > listBytes || len(list) == q.Limit) {
+			return errFull
+		}
 		list = append(list, x)
 		return err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read executions: %w", err)
+	if err != nil && !errors.Is(err, errFull) {
+		return nil, false, fmt.Errorf("read executions: %w", err)
 	}
-	return list, nil
+	return list, err != nil, nil
 }
 
 const (

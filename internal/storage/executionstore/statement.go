@@ -57,7 +57,8 @@ WHERE k.execution = $1 ORDER BY k.started_at, k.id`
 
 	anyQueuedText = `SELECT 1 FROM executions WHERE status = 'queued' LIMIT 1`
 
-	queuedText = `SELECT number FROM executions WHERE status = 'queued' ORDER BY number LIMIT $1`
+	queuedText  = `SELECT number FROM executions WHERE status = 'queued'`
+	queuedOrder = ` ORDER BY number LIMIT $1`
 
 	claimText = `UPDATE executions SET status = 'running', owner = $2, epoch = epoch + 1, started_at = COALESCE(started_at, $3), lease_until = `
 

@@ -61,7 +61,7 @@ func TestRedaction(t *testing.T) {
 		parts := []string{fmt.Sprint(x.Failure)}
 		for _, one := range []*execution.Trace{&tr, <-finished} {
 			for _, c := range one.Calls {
-				if c.Request == nil || c.Response == nil || !json.Valid(c.Request) {
+				if one == &tr && (c.Request == nil || c.Response == nil || !json.Valid(c.Request)) {
 					t.Errorf("%s %s", c.Request, c.Response)
 				}
 				parts = append(parts, string(c.Request), string(c.Response), c.Message)
