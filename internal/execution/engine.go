@@ -101,7 +101,8 @@ type Engine struct {
 
 // NewEngine returns an Engine that does nothing until [Engine.Run].
 func NewEngine(p Params) *Engine {
-	e := &Engine{params: p, hub: newHub(), wake: make(chan struct{}, 1), free: p.Slots, underWay: map[string]*run{},
+	e := &Engine{
+		params: p, hub: newHub(), wake: make(chan struct{}, 1), free: p.Slots, underWay: map[string]*run{},
 		perProject: map[string]int{},
 	}
 	e.draining, e.drain = context.WithCancelCause(context.Background())

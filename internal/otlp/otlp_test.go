@@ -46,10 +46,10 @@ func (s *sink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, one := range request.ResourceSpans {
-		for _, scope := range one.ScopeSpans {
-			for _, span := range scope.Spans {
-				s.spans[span.Name] = span
+	for _, one := range request.GetResourceSpans() {
+		for _, scope := range one.GetScopeSpans() {
+			for _, span := range scope.GetSpans() {
+				s.spans[span.GetName()] = span
 			}
 		}
 	}
@@ -58,11 +58,11 @@ func (s *sink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func attributes(list []*common.KeyValue) map[string]any {
 	out := map[string]any{}
 	for _, one := range list {
-		switch v := one.Value.Value.(type) {
+		switch v := one.GetValue().GetValue().(type) {
 		case *common.AnyValue_StringValue:
-			out[one.Key] = v.StringValue
+			out[one.GetKey()] = v.StringValue
 		case *common.AnyValue_IntValue:
-			out[one.Key] = v.IntValue
+			out[one.GetKey()] = v.IntValue
 		}
 	}
 	return out
@@ -98,28 +98,28 @@ func TestExport(t *testing.T) {
 	if root == nil || step == nil || chat == nil || len(s.spans) != 3 {
 		t.Fatalf("%v", s.spans)
 	}
-	if string(step.ParentSpanId) != string(root.SpanId) || string(chat.ParentSpanId) != string(step.SpanId) {
+	if string(step.GetParentSpanId()) != string(root.GetSpanId()) || string(chat.GetParentSpanId()) != string(step.GetSpanId()) {
 		t.Error("the spans are no tree")
 	}
-	if root.StartTimeUnixNano != uint64(at.UnixNano()) || root.EndTimeUnixNano != uint64(at.Add(3*time.Second).UnixNano()) {
-		t.Errorf("from %d to %d", root.StartTimeUnixNano, root.EndTimeUnixNano)
+	if root.GetStartTimeUnixNano() != uint64(at.UnixNano()) || root.GetEndTimeUnixNano() != uint64(at.Add(3*time.Second).UnixNano()) {
+		t.Errorf("from %d to %d", root.GetStartTimeUnixNano(), root.GetEndTimeUnixNano())
 	}
 	for name, want := range map[string]any{
 		"gen_ai.operation.name": "chat", "gen_ai.provider.name": "openai", "gen_ai.request.model": "gpt-x",
 		"gen_ai.usage.input_tokens": int64(117231), "gen_ai.usage.output_tokens": int64(7), "error.type": "unknown",
 		"actionpulse.call.derived_key": "x:say",
 	} {
-		if got := attributes(chat.Attributes)[name]; got != want {
+		if got := attributes(chat.GetAttributes())[name]; got != want {
 			t.Errorf("%s is %v, want %v", name, got, want)
 		}
 	}
 	for _, span := range s.spans {
-		if span.Status.GetCode() != tracev1.Status_STATUS_CODE_ERROR {
-			t.Errorf("%s has not failed", span.Name)
+		if span.GetStatus().GetCode() != tracev1.Status_STATUS_CODE_ERROR {
+			t.Errorf("%s has not failed", span.GetName())
 		}
-		for name, value := range attributes(span.Attributes) {
+		for name, value := range attributes(span.GetAttributes()) {
 			if value == "a secret" {
-				t.Errorf("%s tells what was said: %s", span.Name, name)
+				t.Errorf("%s tells what was said: %s", span.GetName(), name)
 			}
 		}
 	}
