@@ -34,6 +34,9 @@ func TestDefinitionThatCannotBeCompiledAnyMore(t *testing.T) {
 		if x := s.ended(t, b, old.ID); x.Status != execution.Failed || x.Failure.Code != api.CodeStepFailed || x.Charged != 0 {
 			t.Errorf("%+v", x)
 		}
+		if tr, err := s.Trace(t.Context(), b.project, old.ID); err != nil || tr.Execution.ID != old.ID || len(tr.Roots()) != 0 {
+			t.Errorf("%+v %v", tr, err)
+		}
 		if x := s.ended(t, b, later.ID); x.Status != execution.Succeeded {
 			t.Errorf("%+v", x)
 		}
