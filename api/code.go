@@ -203,7 +203,7 @@ var Catalogue = []Spec{
 	},
 	{
 		CodeInvalidRequest, http.StatusUnprocessableEntity, false, false,
-		"the Idempotency-Key of keyed work is malformed, or its body has a member that is not allowed; details.field names it",
+		"the Idempotency-Key of keyed work is malformed, its body has a member that is not allowed (details.field names it), or the definition of a flow is not valid (details.issues lists why)",
 		"correct the request, then send it with the same key or another",
 		KeyFree,
 	},

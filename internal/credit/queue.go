@@ -40,9 +40,9 @@ const (
 // key is taken now, and what it means can be read.
 var ErrTaken = errors.New("the key was taken while the op waited")
 
-// notRun says whether an error of the queue means that the op was not run at
+// NotRun says whether an error of the queue, also of [Service.Do], means that the op was not run at
 // all, so that its key may be looked at.
-func notRun(err error) bool {
+func NotRun(err error) bool {
 	f, ok := errors.AsType[*fault.Error](err)
 	return errors.Is(err, ErrTaken) || ok && f.Details["applied"] == false
 }

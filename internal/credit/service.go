@@ -130,7 +130,7 @@ func (s *Service) Move(ctx context.Context, p MoveParams) (Moved, error) {
 		switch {
 		case refused == nil:
 			return s.moved(ctx, &p, op, began)
-		case op != nil && !notRun(refused):
+		case op != nil && !NotRun(refused):
 			return Moved{}, fmt.Errorf("move credits: %w", refused)
 		}
 		result, fresh, err := s.params.Store.Judge(ctx, r)

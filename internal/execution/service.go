@@ -127,7 +127,7 @@ func (s *Service) execute(ctx context.Context, p *ExecuteParams, r idempotency.R
 			return s.first(ctx, p, c)
 		case judged:
 			return Executed{}, s.refused(r, err)
-		case notRun(err):
+		case credit.NotRun(err):
 			done, err := s.look(ctx, p, r, err)
 			if !errors.Is(err, credit.ErrTaken) {
 				return done, err
@@ -139,13 +139,6 @@ func (s *Service) execute(ctx context.Context, p *ExecuteParams, r idempotency.R
 			return Executed{}, err
 		}
 	}
-}
-
-// notRun says whether an error means that an op was not run at all, so that its
-// key may be looked at.
-func notRun(err error) bool {
-	f, ok := errors.AsType[*fault.Error](err)
-	return errors.Is(err, credit.ErrTaken) || ok && f.Details["applied"] == false
 }
 
 // look answers a request that was not run for a reason: if its key is taken as
