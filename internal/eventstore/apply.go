@@ -22,11 +22,11 @@ type ApplyParams struct {
 // quarantined items, the window's history and the mark. It returns the new
 // mark once that is on disk.
 //
-// It returns ErrGap, ErrForeign or ErrInvalidated, else an error about the
-// data, which is an ItemError if it is known which item is at fault. After an
-// error nothing of the batch is visible and the store can be used again,
-// except after ErrInvalidated. After an error of the commit itself the batch
-// may be stored: applying it again then returns ErrGap.
+// It returns ErrGap, ErrForeign, ErrUnwritable or ErrInvalidated, else an error
+// about the data, which is an ItemError if it is known which item is at fault.
+// After an error nothing of the batch is visible and the store can be used
+// again, except after ErrInvalidated. After an error of the commit itself the
+// batch may be stored: applying it again then returns ErrGap.
 func (s *Store) Apply(ctx context.Context, p ApplyParams) (Mark, error) {
 	s.write.Lock()
 	defer s.write.Unlock()

@@ -11,17 +11,18 @@ import (
 
 // transaction runs fn between BEGIN and COMMIT and rolls back if it fails. The
 // commit is not cancelled: a client that left must not make its outcome
-// unknown.
+// unknown. An error of BEGIN or COMMIT is ErrUnwritable: what fn wrote had been
+// accepted.
 func transaction(ctx context.Context, conn *duck.Conn, fn func() error) error {
 	calm := context.WithoutCancel(ctx)
 	if _, err := conn.Exec(calm, "BEGIN TRANSACTION"); err != nil {
-		return err
+		return errors.Join(ErrUnwritable, err)
 	}
 	if err := fn(); err != nil {
 		return errors.Join(err, rollback(calm, conn))
 	}
 	if _, err := conn.Exec(calm, "COMMIT"); err != nil {
-		return errors.Join(fmt.Errorf("commit: %w", err), rollback(calm, conn))
+		return errors.Join(ErrUnwritable, fmt.Errorf("commit: %w", err), rollback(calm, conn))
 	}
 	return nil
 }

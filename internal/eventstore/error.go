@@ -18,6 +18,10 @@ var (
 	// ErrInvalidated is returned when DuckDB has given the database up: the
 	// process must end, and the next start recovers from the log.
 	ErrInvalidated = errors.New("event store is no longer usable by this process")
+	// ErrUnwritable is returned when nothing could be written at that moment,
+	// whatever it was: no space, no memory, a commit that failed. It says
+	// nothing about the items; the same batch may be stored later.
+	ErrUnwritable = errors.New("event store cannot be written at present")
 	// ErrClosed is returned after Close.
 	ErrClosed = errors.New("event store is closed")
 	// ErrSchema is returned by Open for a file that this version cannot read.
@@ -36,10 +40,13 @@ func (e *ItemError) Error() string { return fmt.Sprintf("item %d: %v", e.Positio
 // Unwrap returns the cause.
 func (e *ItemError) Unwrap() error { return e.Err }
 
-// classify adds ErrInvalidated to an error that means it.
+// classify adds ErrInvalidated or ErrUnwritable to an error that means it.
 func classify(err error) error {
-	if duck.Invalidated(err) {
+	switch {
+	case duck.Invalidated(err):
 		return errors.Join(ErrInvalidated, err)
+	case duck.OutOfResources(err):
+		return errors.Join(ErrUnwritable, err)
 	}
 	return err
 }

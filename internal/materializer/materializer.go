@@ -229,7 +229,7 @@ func (m *Materializer) applyOne(ctx context.Context, r record.Record) error {
 			m.Fatal(err)
 			return err
 		}
-		if m.setAside(ctx, r, err.Error()) == nil {
+		if !errors.Is(err, eventstore.ErrUnwritable) && m.setAside(ctx, r, err.Error()) == nil {
 			return nil
 		}
 		m.Log.Error("the event store cannot be written; will try again", "position", r.Position, "pause", pause, "error", err)

@@ -209,6 +209,29 @@ func TestWhatCannotBeStoredIsSetAside(t *testing.T) {
 	}
 }
 
+// A store that cannot be written for a moment says nothing about the item it
+// was given: nothing is set aside, not even if the next write works.
+func TestTroubleOfTheStoreIsNoFaultOfAnItem(t *testing.T) {
+	b := setup(t)
+	refusals := 3
+	b.fault = func(*record.Item) error {
+		if refusals == 0 {
+			return nil
+		}
+		refusals--
+		return eventstore.ErrUnwritable
+	}
+	b.open()
+	defer b.close()
+	b.commit("a", "b")
+	if err := b.drain(); err != nil {
+		t.Fatal(err)
+	}
+	if m := b.mark(); m.Rows != 2 || m.Quarantined != 0 || refusals != 0 {
+		t.Fatalf("%d refusals left, mark %+v", refusals, m)
+	}
+}
+
 // An item that kills the process leaves no error behind, only a start that
 // finds the same position again.
 func TestAnItemThatKillsTheProcessIsSetAsideInTheEnd(t *testing.T) {

@@ -26,6 +26,13 @@ func Invalidated(err error) bool {
 	return e.Type == bindings.ErrorTypeFatal || strings.Contains(e.Message, "has been invalidated")
 }
 
+// OutOfResources reports whether err says that a file, disk space or memory
+// was lacking, which has nothing to do with what was being stored.
+func OutOfResources(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && (e.Type == bindings.ErrorTypeErrorIO || e.Type == bindings.ErrorTypePermission || e.Type == bindings.ErrorTypeOutOfMemory)
+}
+
 // Interrupted reports whether err says that the call was interrupted.
 func Interrupted(err error) bool {
 	e, ok := errors.AsType[*Error](err)
