@@ -18,9 +18,13 @@ type rule struct {
 // public packages can be imported by anyone outside and drag nothing along.
 var public = []string{"api", "idempotency", "retry"}
 
+// clients are what users build into their programs: the same words and the same
+// retry table as the server, and nothing of its inside.
+var clients = []string{"sdk"}
+
 // base packages know nothing of the product but its words.
 var base = []string{
-	"internal/atomicfile", "internal/config", "internal/crash", "internal/fault", "internal/id", "internal/jsonsyntax",
+	"internal/atomicfile", "internal/cienv", "internal/config", "internal/crash", "internal/fault", "internal/id", "internal/jsonsyntax",
 	"internal/publicnet", "internal/recent", "internal/record", "internal/telemetry",
 }
 
@@ -36,18 +40,19 @@ var domain = []string{
 var stores = []string{"internal/eventstore", "internal/intakestore", "internal/storage"}
 
 // edges face the network.
-var edges = []string{"internal/callhttp", "internal/httpapi", "internal/openai", "internal/otlp", "internal/sendfile", "internal/sendhook"}
+var edges = []string{"internal/callhttp", "internal/httpapi", "internal/lab", "internal/openai", "internal/otlp", "internal/sendfile", "internal/sendhook"}
 
 // testTools help tests and are in no program.
 var testTools = []string{"internal/apptest", "test"}
 
 // rules are the layers, from the bottom to the top:
-// cmd → app → edges and stores → domain → base → public.
+// cmd → app → edges and stores → domain → base → public, and clients → public.
 var rules = []rule{
 	{
 		kind: "public", packages: public,
 		exceptions: map[string][]string{"idempotency/sqlstore": {"idempotency"}},
 	},
+	{kind: "client", packages: clients, mayImport: slices.Concat(public, clients)},
 	{kind: "base", packages: base, mayImport: slices.Concat(public, base)},
 	{
 		kind: "domain", packages: domain, mayImport: slices.Concat(public, base, domain),
@@ -70,11 +75,14 @@ var rules = []rule{
 		kind: "edge", packages: edges, mayImport: slices.Concat(public, base, domain),
 		// A model is called as an HTTP step calls: by one client, so that the same
 		// is known of both when a call fails.
-		exceptions: map[string][]string{"internal/openai": {"internal/callhttp", "internal/openai"}},
+		exceptions: map[string][]string{
+			"internal/openai": {"internal/callhttp", "internal/openai"},
+			"internal/lab":    {"internal/lab", "sdk"},
+		},
 	},
 	{kind: "composition", packages: []string{"internal/app"}, mayImport: slices.Concat(public, base, domain, stores, edges)},
-	{kind: "command", packages: []string{"cmd"}, mayImport: slices.Concat(public, base, domain, edges, []string{"internal/app"})},
-	{kind: "test tool", packages: testTools, mayImport: []string{"api", "idempotency", "retry", "internal", "test"}},
+	{kind: "command", packages: []string{"cmd"}, mayImport: slices.Concat(public, clients, base, domain, edges, []string{"internal/app"})},
+	{kind: "test tool", packages: testTools, mayImport: []string{"api", "idempotency", "retry", "sdk", "internal", "test"}},
 	{kind: "source test", packages: []string{"internal/lint"}},
 }
 
@@ -93,8 +101,8 @@ var owned = map[string][]string{
 	"github.com/santhosh-tekuri":       {"internal/flow"},
 	"go.opentelemetry.io":              {"internal/otlp"},
 	"net/http": {
-		"api", "idempotency", "retry", "internal/callhttp", "internal/httpapi", "internal/openai", "internal/otlp", "internal/sendfile", "internal/sendhook",
-		"internal/app", "cmd",
+		"api", "idempotency", "retry", "internal/callhttp", "internal/httpapi", "internal/lab", "internal/openai", "internal/otlp", "internal/sendfile", "internal/sendhook",
+		"internal/app", "cmd", "sdk",
 	},
 }
 
