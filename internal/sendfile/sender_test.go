@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/actionpulse/actionpulse/api"
+	"github.com/actionpulse/actionpulse/internal/lab/faultproxy"
 	"github.com/actionpulse/actionpulse/internal/sendfile"
 	"github.com/actionpulse/actionpulse/retry"
-	"github.com/actionpulse/actionpulse/test/faultproxy"
 )
 
 // file is an input with a name and a text.

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/actionpulse/actionpulse/internal/apptest"
+	"github.com/actionpulse/actionpulse/internal/lab/faultproxy"
 	"github.com/actionpulse/actionpulse/internal/sendfile"
 	"github.com/actionpulse/actionpulse/retry"
-	"github.com/actionpulse/actionpulse/test/faultproxy"
 )
 
 // visit is one row of the file, as the test itself counts it.

@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/actionpulse/actionpulse/test/faultproxy"
+	"github.com/actionpulse/actionpulse/internal/lab/faultproxy"
 )
 
 var (

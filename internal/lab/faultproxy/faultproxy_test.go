@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/actionpulse/actionpulse/test/faultproxy"
+	"github.com/actionpulse/actionpulse/internal/lab/faultproxy"
 )
 
 // upstream answers with how often it was asked, and counts.
