@@ -29,6 +29,7 @@ type commandLine struct {
 	Repair       repairCommand       `cmd:"" help:"Rebuild what can be rebuilt of a data folder."`
 	Organization organizationCommand `cmd:"" help:"List, suspend and resume organizations."`
 	Config       configCommand       `cmd:"" help:"Print the settings in force and where each comes from."`
+	Lab          labCommand          `cmd:"" help:"Try how clients and servers bear repeats and faults."`
 	Version      versionCommand      `cmd:"" help:"Print the version."`
 }
 
