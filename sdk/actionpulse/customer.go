@@ -1,0 +1,4 @@
+package actionpulse
+
+// Customers is a group of methods of [Client].
+type Customers struct{ link *link }

@@ -1,0 +1,4 @@
+package actionpulse
+
+// Executions is a group of methods of [Client].
+type Executions struct{ link *link }

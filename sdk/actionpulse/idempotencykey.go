@@ -1,0 +1,4 @@
+package actionpulse
+
+// IdempotencyKeys is a group of methods of [Client].
+type IdempotencyKeys struct{ link *link }

@@ -1,0 +1,4 @@
+package actionpulse
+
+// Intake is a group of methods of [Client].
+type Intake struct{ link *link }

@@ -1,0 +1,68 @@
+package actionpulse
+
+import (
+	"log/slog"
+	"net/http"
+
+	"github.com/actionpulse/actionpulse/api"
+	"github.com/actionpulse/actionpulse/retry"
+)
+
+// Option changes how a client speaks to the server.
+type Option func(*settings)
+
+// settings are what options change.
+type settings struct {
+	client   http.Client
+	policy   retry.Policy
+	agent    string
+	log      *slog.Logger
+	tokens   api.Tokens
+	onTokens func(api.Tokens)
+}
+
+// WithHTTPClient takes the transport, the cookie jar and the timeout of c,
+// which is not changed. Its timeout then bounds a call with all its repeats
+// and waits; without this option only the context does.
+func WithHTTPClient(c *http.Client) Option {
+	return func(s *settings) { s.client = *c }
+}
+
+// WithTransport sends each attempt by t.
+func WithTransport(t http.RoundTripper) Option {
+	return func(s *settings) { s.client.Transport = t }
+}
+
+// WithRetry bounds repeats, and sets their clock and their waits; the zero
+// policy is the default. WithRetry(retry.Policy{MaxAttempts: 1}) repeats
+// nothing.
+func WithRetry(p retry.Policy) Option {
+	return func(s *settings) { s.policy = p }
+}
+
+// WithLogger reports each repeat as a warning; nothing is logged without it.
+func WithLogger(l *slog.Logger) Option {
+	return func(s *settings) { s.log = l }
+}
+
+// WithUserAgent puts the name and version of the caller's program, like
+// shop/1.4, before this package's own in User-Agent.
+func WithUserAgent(name string) Option {
+	return func(s *settings) { s.agent = name + " " + userAgent }
+}
+
+// WithTokens gives an [App] the tokens of an earlier login.
+func WithTokens(t api.Tokens) Option {
+	return func(s *settings) { s.tokens = t }
+}
+
+// OnTokens is told of the tokens of an [App] whenever they are replaced, by
+// Login, Refresh or a token that has expired, before they are used: the
+// refresh token from before is spent then, and only these go on. It is called
+// by one goroutine at a time. After Logout it is told of no tokens.
+func OnTokens(keep func(api.Tokens)) Option {
+	return func(s *settings) { s.onTokens = keep }
+}
+
+// userAgent is what User-Agent says without an option.
+const userAgent = "actionpulse-go/1"

@@ -1,0 +1,4 @@
+package actionpulse
+
+// Server is a group of methods of [Client].
+type Server struct{ link *link }
