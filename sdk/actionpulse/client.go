@@ -28,11 +28,8 @@ type Client struct {
 // key. It refuses a server that is no http or https URL, and a key that is
 // empty or cannot be sent.
 func New(server, key string, options ...Option) (*Client, error) {
-	l, err := newLink(server, options)
+	l, err := newKeyLink(server, key, options)
 	if err != nil {
-		return nil, err
-	}
-	if err := l.useKey(key); err != nil {
 		return nil, err
 	}
 	return &Client{
@@ -40,6 +37,14 @@ func New(server, key string, options ...Option) (*Client, error) {
 		Flows: &Flows{l}, Executions: &Executions{l}, Operations: &Operations{l}, IdempotencyKeys: &IdempotencyKeys{l},
 		Intake: &Intake{l}, Server: &Server{l},
 	}, nil
+}
+
+// newKeyLink is a link that authorises every request by one key.
+func newKeyLink(server, key string, options []Option) (*link, error) {
+	if err := usable(key); err != nil {
+		return nil, err
+	}
+	return newLink(linkParams{server: server, options: options, token: func() string { return key }})
 }
 
 // serverURL reads where a server is. Its text is not repeated in an error: it

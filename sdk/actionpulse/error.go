@@ -59,6 +59,43 @@ type Error struct {
 	Raw     json.RawMessage
 	// Err is the cause if no answer came, else nil.
 	Err error
+
+	more further
+}
+
+// Conflict tells of the work that an Idempotency-Key names already.
+type Conflict struct {
+	// Unit is that work.
+	Unit api.Unit
+	// Differs says which parts of the request differ from the first one with
+	// the key.
+	Differs []string
+	// SameJSON says that only the spelling differs: the same members in
+	// another order, or encoded by another program.
+	SameJSON bool
+}
+
+// Conflict returns what is said of a key that names other work; false if that
+// is not why the request was refused. Nothing was done.
+func (e *Error) Conflict() (Conflict, bool) {
+	if e.Code != api.CodeIdempotencyConflict && len(e.Details.Differs) == 0 {
+		return Conflict{}, false
+	}
+	c := Conflict{Differs: e.Details.Differs, SameJSON: e.more.SameJSON}
+	if e.more.Unit != nil {
+		c.Unit = *e.more.Unit
+	}
+	return c, true
+}
+
+// Balance returns what the customer has of the credit type, where that was not
+// enough (insufficient_credits); false otherwise. The key stays free: top up,
+// then the same request with the same key is fine.
+func (e *Error) Balance() (api.Balance, bool) {
+	if e.more.Balance == nil {
+		return api.Balance{}, false
+	}
+	return *e.more.Balance, true
 }
 
 // Error says what was asked for, what came of it, and whether it may be done.

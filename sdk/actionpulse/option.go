@@ -3,6 +3,7 @@ package actionpulse
 import (
 	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/actionpulse/actionpulse/api"
 	"github.com/actionpulse/actionpulse/retry"
@@ -19,6 +20,15 @@ type settings struct {
 	log      *slog.Logger
 	tokens   api.Tokens
 	onTokens func(api.Tokens)
+	newKey   func() string
+}
+
+// now is the clock of the policy.
+func (s *settings) now() time.Time {
+	if s.policy.Now != nil {
+		return s.policy.Now()
+	}
+	return time.Now()
 }
 
 // WithHTTPClient takes the transport, the cookie jar and the timeout of c,
@@ -49,6 +59,12 @@ func WithLogger(l *slog.Logger) Option {
 // shop/1.4, before this package's own in User-Agent.
 func WithUserAgent(name string) Option {
 	return func(s *settings) { s.agent = name + " " + userAgent }
+}
+
+// WithNewKey mints the keys of calls without [WithKey] by mint, in place of
+// [NewKey].
+func WithNewKey(mint func() string) Option {
+	return func(s *settings) { s.newKey = mint }
 }
 
 // WithTokens gives an [App] the tokens of an earlier login.

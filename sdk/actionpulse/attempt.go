@@ -1,0 +1,163 @@
+package actionpulse
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+
+	"github.com/actionpulse/actionpulse/api"
+	"github.com/actionpulse/actionpulse/retry"
+)
+
+// maxAnswer is the most that an answer may hold, in bytes. It is far more than
+// any page of a list, and keeps a server gone wrong from filling the memory.
+const maxAnswer = 64 << 20
+
+// trail is what the attempts of one call have met. They follow one another.
+type trail struct {
+	kind   retry.Kind
+	stream bool
+	sent   int
+	// unknown says that an attempt may have made the change.
+	unknown bool
+}
+
+type trailKey struct{}
+
+func withTrail(ctx context.Context, t *trail) context.Context {
+	return context.WithValue(ctx, trailKey{}, t)
+}
+
+// attempts makes single attempts. It stands below retry.Transport and hands it
+// whole answers only: one that is cut short is no answer there, and is
+// repeated where a repeat is safe.
+type attempts struct{ base http.RoundTripper }
+
+// RoundTrip implements [http.RoundTripper].
+func (a attempts) RoundTrip(request *http.Request) (*http.Response, error) {
+	t, ok := request.Context().Value(trailKey{}).(*trail)
+	if !ok {
+		return a.base.RoundTrip(request)
+	}
+	t.sent++
+	response, err := a.base.RoundTrip(request)
+	if err != nil {
+		t.unknown = t.unknown || !neverSent(err)
+		return nil, err
+	}
+	if t.stream && succeeded(response.StatusCode) {
+		return response, nil
+	}
+	content, err := readWhole(response.Body)
+	if err != nil {
+		t.unknown = true
+		return nil, err
+	}
+	response.Body = io.NopCloser(bytes.NewReader(content))
+	if !succeeded(response.StatusCode) {
+		t.unknown = t.unknown || appliedBy(t.kind, response.StatusCode, readEnvelope(content)) == AppliedUnknown
+	}
+	return response, nil
+}
+
+// readWhole reads a body to its end and closes it.
+func readWhole(body io.ReadCloser) ([]byte, error) {
+	content, err := io.ReadAll(io.LimitReader(body, maxAnswer+1))
+	err = errors.Join(err, body.Close())
+	if err == nil && len(content) > maxAnswer {
+		err = fmt.Errorf("the answer is larger than %d bytes", maxAnswer)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the answer was cut short: %w", err)
+	}
+	return content, nil
+}
+
+// neverSent reports whether an attempt has ended before a connection was
+// there.
+func neverSent(err error) bool {
+	failed, ok := errors.AsType[*net.OpError](err)
+	return ok && failed.Op == "dial"
+}
+
+func succeeded(status int) bool { return status >= 200 && status < 300 }
+
+// envelope is the body of a refusal; its code is empty if it is not in the
+// form of the API.
+type envelope struct {
+	api.ErrorBody
+	raw  json.RawMessage
+	more further
+}
+
+// further are members of details that not every refusal has.
+type further struct {
+	ExecutionID string       `json:"execution_id"`
+	Unit        *api.Unit    `json:"unit"`
+	SameJSON    bool         `json:"same_json"`
+	CreditType  string       `json:"credit_type"`
+	Balance     *api.Balance `json:"balance"`
+}
+
+func readEnvelope(content []byte) envelope {
+	var body struct {
+		Error struct {
+			Details json.RawMessage `json:"details"`
+		} `json:"error"`
+	}
+	var e envelope
+	var whole api.Error
+	if json.Unmarshal(content, &body) != nil || json.Unmarshal(content, &whole) != nil {
+		return e
+	}
+	e.ErrorBody, e.raw = whole.Error, body.Error.Details
+	if len(e.raw) > 0 && json.Unmarshal(e.raw, &e.more) != nil {
+		return envelope{}
+	}
+	return e
+}
+
+// appliedBy says what one refusal tells of the change. A failure of intake
+// means that nothing was accepted.
+func appliedBy(kind retry.Kind, status int, e envelope) Applied {
+	if kind == retry.Read {
+		return AppliedNo
+	}
+	switch e.Code {
+	case "":
+		if status == http.StatusRequestTimeout || status >= http.StatusInternalServerError {
+			return AppliedUnknown
+		}
+		return AppliedNo
+	case api.CodeInternal:
+		if kind == retry.Event {
+			return AppliedNo
+		}
+		return AppliedUnknown
+	case api.CodeUnavailable:
+		return appliedAs(e.Details.Applied)
+	}
+	if e.more.ExecutionID != "" {
+		return AppliedYes
+	}
+	if status >= http.StatusInternalServerError {
+		return AppliedUnknown
+	}
+	return AppliedNo
+}
+
+// appliedAs reads details.applied.
+func appliedAs(value any) Applied {
+	switch value {
+	case true:
+		return AppliedYes
+	case false:
+		return AppliedNo
+	}
+	return AppliedUnknown
+}
