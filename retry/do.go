@@ -112,36 +112,93 @@ func (e *Error) Error() string {
 // Unwrap returns the error of the last attempt, if there was no answer.
 func (e *Error) Unwrap() error { return e.Outcome.Err }
 
+// Timeout reports whether the last attempt ended because time ran out, as
+// net.Error does: http.Client shows it in url.Error.
+func (e *Error) Timeout() bool {
+	t, ok := errors.AsType[interface {
+		error
+		Timeout() bool
+	}](e.Outcome.Err)
+	return ok && t.Timeout()
+}
+
 // Do calls once until it succeeds and returns what the last call returned.
 // Calls follow one another, never two at a time. It returns an [*Error] when
-// a repeat would not help, or attempts or time have run out; and, wrapped,
-// the cause of ctx when that ends a wait. ctx is passed to once as it is.
+// a repeat would not help, or attempts or time have run out, which they have
+// when ctx has a deadline before the end of the wait; and, wrapped, the cause
+// of ctx when that ends a wait. ctx is passed to once as it is.
 func Do[T any](ctx context.Context, p Policy, once func(context.Context) (T, Outcome)) (T, error) {
-	p = p.withDefaults()
-	start := p.Now()
-	for attempt := 1; ; attempt++ {
+	s := p.begin()
+	for {
 		result, outcome := once(ctx)
+		s.attempts++
 		if outcome.Succeeded() {
 			return result, nil
 		}
-		verdict := Decide(outcome, p.Now())
-		if ctx.Err() != nil && (verdict.Retry || outcome.Err != nil) {
-			return result, interrupted(attempt, outcome, context.Cause(ctx))
+		again := s.judge(outcome, s.attempts)
+		if ctx.Err() != nil && (again.Verdict.Retry || outcome.Err != nil) {
+			return result, interrupted(s.attempts, outcome, context.Cause(ctx))
 		}
-		wait := verdict.Wait
-		if !verdict.Exact {
-			wait = p.Delays.After(attempt)
+		if !s.mayRepeat(ctx, again) {
+			return result, s.ended(again)
 		}
-		if !verdict.Retry || attempt >= p.MaxAttempts || p.Now().Add(wait).Sub(start) > p.Budget {
-			return result, &Error{Attempts: attempt, Outcome: outcome, Verdict: verdict}
-		}
-		if p.OnRetry != nil {
-			p.OnRetry(Retry{Attempt: attempt, Wait: wait, Outcome: outcome, Verdict: verdict})
-		}
-		if err := p.Sleep(ctx, wait); err != nil {
-			return result, interrupted(attempt, outcome, err)
+		if err := s.wait(ctx, again); err != nil {
+			return result, interrupted(s.attempts, outcome, err)
 		}
 	}
+}
+
+// series is the attempts at one request.
+type series struct {
+	policy   Policy
+	start    time.Time
+	attempts int
+}
+
+func (p Policy) begin() series {
+	p = p.withDefaults()
+	return series{policy: p, start: p.Now()}
+}
+
+// judge says of the attempt that was counted last whether the table allows a
+// repeat, and after which wait; failures is how many in a row there were.
+func (s *series) judge(o Outcome, failures int) Retry {
+	verdict := Decide(o, s.policy.Now())
+	wait := verdict.Wait
+	if !verdict.Exact {
+		wait = s.policy.Delays.After(failures)
+	}
+	return Retry{Attempt: s.attempts, Wait: wait, Outcome: o, Verdict: verdict}
+}
+
+// mayRepeat reports whether the table, the attempts and the time allow it.
+func (s *series) mayRepeat(ctx context.Context, again Retry) bool {
+	return again.Verdict.Retry && s.attempts < s.policy.MaxAttempts && s.timeFor(ctx, again.Wait)
+}
+
+// timeFor reports whether a wait ends within the budget and before ctx does.
+func (s *series) timeFor(ctx context.Context, wait time.Duration) bool {
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= wait {
+		return false
+	}
+	return wait <= s.left()
+}
+
+// left is what is left of the budget.
+func (s *series) left() time.Duration {
+	return s.policy.Budget - s.policy.Now().Sub(s.start)
+}
+
+// wait tells of a repeat and waits for its time.
+func (s *series) wait(ctx context.Context, again Retry) error {
+	if s.policy.OnRetry != nil {
+		s.policy.OnRetry(again)
+	}
+	return s.policy.Sleep(ctx, again.Wait)
+}
+
+func (s *series) ended(last Retry) *Error {
+	return &Error{Attempts: s.attempts, Outcome: last.Outcome, Verdict: last.Verdict}
 }
 
 // interrupted says that the caller ended the work, and keeps what the last

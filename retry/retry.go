@@ -1,12 +1,20 @@
 // Package retry owns the rules by which a client of ActionPulse repeats a
 // request: which answers may be repeated by which kind of request ([Table],
-// [Decide]), how long to wait ([Delays], Retry-After) and when to stop
-// ([Do]).
+// [Decide]), how long to wait ([Delays], Retry-After), when to stop ([Policy]),
+// and that a credential whose requests fail has one under way at a time
+// ([Lanes]).
 //
-// It never speaks HTTP itself: the caller makes the request and describes
-// what came of it as an [Outcome]. It never repeats two requests at once: Do
-// is sequential, and a caller that sends in parallel keeps to one request
-// after a failure until one succeeds.
+// There are two ways to use it. [Transport] is an [http.RoundTripper] that does
+// all of it for the requests of an http.Client. [Do] repeats anything: its
+// caller makes the attempts and describes what came of each as an [Outcome].
+//
+// Invariants:
+//   - a request is repeated unchanged: body, key and ids are the same;
+//   - what changes something and has neither a key nor ids is never repeated
+//     unless the server has said that nothing was done;
+//   - a wait that the server names is kept exactly, one of ours grows;
+//   - attempts and time are bounded;
+//   - credentials and bodies are never logged and never in an error.
 //
 // The package imports the standard library only.
 package retry
@@ -52,7 +60,23 @@ type Outcome struct {
 	// Retry-After as they came.
 	ShouldRetry string
 	RetryAfter  string
+	// Applied is details.applied of the envelope: whether a change was made
+	// although the request failed. It comes with 503, which does not mean that
+	// nothing has happened.
+	Applied Applied
 }
+
+// Applied says whether a failed request has changed something.
+type Applied string
+
+// What an answer may say. AppliedUnsaid, the zero value, is one that says
+// nothing.
+const (
+	AppliedUnsaid  Applied = ""
+	AppliedTrue    Applied = "true"
+	AppliedFalse   Applied = "false"
+	AppliedUnknown Applied = "unknown"
+)
 
 // Succeeded reports whether the answer came and is a 2xx.
 func (o Outcome) Succeeded() bool {
@@ -74,18 +98,26 @@ type Verdict struct {
 	Reason string
 }
 
-// Decide judges one attempt that did not succeed. The table rules, with two
-// additions by the header X-Should-Retry: "false" forbids a repeat that the
-// table allows, and "true" allows one where the table is silent, or where it
-// only forbids it because the outcome might be unknown. now is used to read a
-// Retry-After that is a date.
+// Decide judges one attempt that did not succeed. The table rules, with these
+// additions by what the server says: the header X-Should-Retry "false" forbids
+// a repeat that the table allows, and "true" allows one where the table is
+// silent, or where it only forbids it because the outcome might be unknown;
+// details.applied false allows a mutation to be repeated, for nothing was done,
+// and true forbids it, for all was. now is used to read a Retry-After that is a
+// date.
 func Decide(o Outcome, now time.Time) Verdict {
 	action, reason := lookUp(o)
+	forbids, allows := strings.EqualFold(o.ShouldRetry, "false"), strings.EqualFold(o.ShouldRetry, "true")
+	readFirst := action == ReadFirst && o.Status >= http.StatusInternalServerError
 	switch {
 	case o.Err != nil:
-	case action == Repeat && strings.EqualFold(o.ShouldRetry, "false"):
+	case action == Repeat && forbids:
 		action, reason = Stop, "the server says not to repeat it"
-	case (action == Unlisted || action == ReadFirst) && o.Code != "" && strings.EqualFold(o.ShouldRetry, "true"):
+	case readFirst && o.Applied == AppliedTrue:
+		reason = "the change has been made: read the state"
+	case readFirst && o.Applied == AppliedFalse && !forbids:
+		action, reason = Repeat, "the server did nothing of it"
+	case (action == Unlisted || action == ReadFirst) && o.Code != "" && allows:
 		action, reason = Repeat, "the server says that it may be repeated"
 	}
 	v := Verdict{Action: action, Reason: reason, Retry: action == Repeat}

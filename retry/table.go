@@ -129,8 +129,9 @@ func lookUp(o Outcome) (Action, string) {
 	return Unlisted, fmt.Sprintf("the answer %d %s is not one that may be repeated", o.Status, o.Code)
 }
 
-// lookUpError judges an attempt without an answer. Two causes are final: the
-// caller cancelled it, or the server's certificate is not to be trusted.
+// lookUpError judges an attempt without an answer. Three causes are final: the
+// caller cancelled it, the server's certificate is not to be trusted, or it is
+// no request that could be sent.
 func lookUpError(o Outcome) (Action, string) {
 	if errors.Is(o.Err, context.Canceled) {
 		return Stop, "the request was cancelled"
@@ -138,8 +139,18 @@ func lookUpError(o Outcome) (Action, string) {
 	if _, untrusted := errors.AsType[*tls.CertificateVerificationError](o.Err); untrusted {
 		return Stop, "the server's certificate is not trusted"
 	}
+	if _, unfit := errors.AsType[*unfitError](o.Err); unfit {
+		return Stop, "the request cannot be sent"
+	}
 	return Table[0].action(o.Kind), Table[0].How
 }
+
+// unfitError is why a request was not sent at all, and never will be.
+type unfitError struct{ err error }
+
+func (e *unfitError) Error() string { return e.err.Error() }
+
+func (e *unfitError) Unwrap() error { return e.err }
 
 func (r Rule) matches(o Outcome) bool {
 	if !slices.Contains(r.Statuses, o.Status) || (r.Foreign && o.Code != "") {
