@@ -25,6 +25,7 @@ type commandLine struct {
 	Serve        serveCommand        `cmd:"" help:"Serve a data folder over HTTP."`
 	Send         sendCommand         `cmd:"" help:"Send events from files."`
 	Flow         flowCommand         `cmd:"" help:"Check, publish and run flows."`
+	DeployMarker deployMarkerCommand `cmd:"" name:"deploy-marker" help:"Mark a deploy from a CI/CD pipeline, once however often the step runs."`
 	Verify       verifyCommand       `cmd:"" help:"Check that the parts of a data folder agree."`
 	Repair       repairCommand       `cmd:"" help:"Rebuild what can be rebuilt of a data folder."`
 	Organization organizationCommand `cmd:"" help:"List, suspend and resume organizations."`

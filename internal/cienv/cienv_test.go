@@ -110,7 +110,7 @@ var cases = []struct {
 		next:    environment{"RELEASE_RELEASEID": "119"},
 		staging: environment{"RELEASE_ENVIRONMENTNAME": "staging"},
 		want: found{
-			"Azure Pipelines, classic release", "azure-release:shop:118:prod%20eu:prod%20eu", "prod eu", sha,
+			"Azure classic releases", "azure-release:shop:118:prod%20eu:prod%20eu", "prod eu", sha,
 			"https://dev.azure.com/acme/shop/_release?releaseId=118&_a=release-summary", "",
 		},
 	},

@@ -31,7 +31,7 @@ var systems = []system{
 		// Deploying a stage again keeps the release and counts
 		// RELEASE_ATTEMPTNUMBER. BUILD_BUILDID is the artifact's: releases of one
 		// build share it.
-		name: "Azure Pipelines, classic release", prefix: "azure-release",
+		name: "Azure classic releases", prefix: "azure-release",
 		detect:      map[string]string{"RELEASE_RELEASEID": ""},
 		run:         [][]string{{"SYSTEM_TEAMPROJECT"}, {"RELEASE_RELEASEID"}},
 		step:        [][]string{{"RELEASE_ENVIRONMENTNAME"}},
