@@ -21,18 +21,19 @@
 // # What it leaves out
 //
 //   - Paths that are not listed in route.go, among them queries, replays,
-//     webhooks, webhooks' deliveries, organizations and keys, models, traces,
-//     following an execution, costs, exports, and pins, versions, comparisons and
-//     archives of flows. They get 404 not_found, as on a server that does not have
+//     webhooks, organizations, projects and keys, models, traces, following an
+//     execution, costs, exports, and pins, versions, comparisons and archives of
+//     flows. They get 404 not_found, as on a server that does not have
 //     them, and fail the test, unless [AllowUnknownPaths] says otherwise: a test
 //     that believes in an answer nobody gave is worse than none.
 //   - Flows are not run: [Server.SetFlow] says what comes of one. A definition is
-//     checked for its form only (members, steps with id and type), its input schema
-//     is not applied, and of its price only credit_type and per_run count. The
-//     charge of a run is what its function says, never more than the hold. Usage of
-//     tokens is 0, and operations are the requests without model calls.
-//   - Grants: a topup's expires_at and priority are kept and shown, and nothing
-//     expires. Holds do.
+//     checked for its form only (members, steps with id and type, amounts of the
+//     price), and its input schema is not applied: [Server.SetInputCheck] is. The
+//     hold is what its price says of a run, of the steps at the top, once each, and
+//     of the budget for tokens. The charge is what the function says, else the
+//     price of a run, and never more than the hold. Usage of tokens is 0, and
+//     operations are the requests without model calls. A timeout does not end a run,
+//     and what is cancelled ends at once.
 //   - What depends on load: rate limits, quotas, timeouts, 500 and 503 come only from
 //     [Server.Script]. Nor are organizations suspended, or keys revoked.
 //   - zstd and YAML: 415 unsupported_media_type.

@@ -33,6 +33,9 @@ type exchange struct {
 type reply struct {
 	status int
 	body   []byte // nil for an answer without one
+	// foreign says that the body is a text, and cut that the connection ends
+	// before the answer.
+	foreign, cut bool
 }
 
 // refusal is an error that the caller is told of.
@@ -93,6 +96,10 @@ func (res *resource) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a = x.refused(err)
 	}
 	s.answered(seen, a.status)
+	if a.cut {
+		cut(w)
+		return
+	}
 	x.write(a)
 }
 
@@ -210,7 +217,7 @@ func (x *exchange) refused(err error) reply {
 		wait = time.Second
 	}
 	if wait > 0 {
-		h.Set("Retry-After", strconv.FormatInt(int64((wait+time.Second-1)/time.Second), 10))
+		x.retryAfter(wait)
 	}
 	status := spec.Status
 	if f.status != 0 {
@@ -243,6 +250,11 @@ func (x *exchange) details(f *refusal, spec api.Spec) map[string]any {
 	return details
 }
 
+// retryAfter asks the caller to wait, in whole seconds, rounded up.
+func (x *exchange) retryAfter(d time.Duration) {
+	x.w.Header().Set("Retry-After", strconv.FormatInt(int64((d+time.Second-1)/time.Second), 10))
+}
+
 // replayed marks the answer as one to a repeat.
 func (x *exchange) replayed() { x.w.Header().Set(idempotency.Replayed, "true") }
 
@@ -251,6 +263,9 @@ func (x *exchange) write(a reply) {
 	h := x.w.Header()
 	if a.body != nil {
 		h.Set("Content-Type", "application/json")
+		if a.foreign {
+			h.Set("Content-Type", "text/plain; charset=utf-8")
+		}
 		h.Set("Content-Length", strconv.Itoa(len(a.body)))
 	}
 	if x.r.Method != http.MethodPost {
@@ -262,7 +277,7 @@ func (x *exchange) write(a reply) {
 
 func jsonReply(status int, v any) (reply, error) {
 	body, err := marshal(v)
-	return reply{status, body}, err
+	return reply{status: status, body: body}, err
 }
 
 // createdOr is 201 for what was made, else 200.

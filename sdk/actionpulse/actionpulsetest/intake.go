@@ -237,7 +237,7 @@ func (s *Server) identify(x *exchange) (reply, error) {
 	e.Traits, e.Context = members["traits"], members["context"]
 	s.link(e)
 	s.store(x.caller, e, false, clock{})
-	return reply{http.StatusAccepted, []byte("{}\n")}, nil
+	return reply{status: http.StatusAccepted, body: []byte("{}\n")}, nil
 }
 
 // alias links a device to a user.
@@ -251,7 +251,7 @@ func (s *Server) alias(x *exchange) (reply, error) {
 		return reply{}, err
 	}
 	s.link(e)
-	return reply{http.StatusAccepted, []byte("{}\n")}, nil
+	return reply{status: http.StatusAccepted, body: []byte("{}\n")}, nil
 }
 
 // link notes a link that was not there.

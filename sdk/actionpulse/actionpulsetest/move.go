@@ -62,7 +62,7 @@ func (s *Server) move(x *exchange, kind string) (reply, error) {
 // is not kept any more, with the movement and the present balance.
 func (s *Server) movedBefore(result *idempotency.Result) (reply, error) {
 	if result.Answer != nil {
-		return reply{result.Answer.Status, result.Answer.Body}, nil
+		return reply{status: result.Answer.Status, body: result.Answer.Body}, nil
 	}
 	m := s.ledger.movement(result.Record.Resource.ID)
 	return jsonReply(http.StatusOK, api.CreditMoved{Movement: m.wire, Balance: m.account.wire(), ResponseExpired: true})

@@ -117,7 +117,7 @@ func creditRoutes() []route {
 		read("/v1/customers", (*Server).listCustomers), read(one, (*Server).getCustomer),
 		change("PUT", one, (*Server).ensureCustomer), change("PATCH", one, (*Server).changeCustomer),
 		move("topup", (*Server).topup), move("charge", (*Server).charge), move("adjust", (*Server).adjust),
-		read(one+"/balance", (*Server).getBalances), read(one+"/holds", (*Server).listHolds), read(hold, (*Server).getHold),
+		read(one+"/balance", (*Server).getBalances), read(one+"/grants", (*Server).listGrants), read(one+"/holds", (*Server).listHolds), read(hold, (*Server).getHold),
 		change("PUT", hold, (*Server).placeHold), change("POST", hold+"/capture", (*Server).captureHold), release,
 		read(movements, (*Server).listMovements), read(movements+"/{movement_id}", (*Server).getMovement),
 		change("POST", movements+"/{movement_id}/reversal", (*Server).reverseMovement),
