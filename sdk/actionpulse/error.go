@@ -49,7 +49,7 @@ type Error struct {
 	// later call with [WithKey] and the same request cannot do the work twice.
 	IdempotencyKey string
 	// Attempts counts how often the request was sent; 0 if it was refused
-	// before.
+	// before. A repeat with a renewed access token is none.
 	Attempts int
 	// RetryAfter is the wait that the server asked for with its last answer; 0
 	// if it named none.
@@ -57,7 +57,8 @@ type Error struct {
 	// Details are what a program can go by; Raw is all of them as JSON.
 	Details api.ErrorDetails
 	Raw     json.RawMessage
-	// Err is the cause if no answer came, else nil.
+	// Err is the cause: why no answer came, or could not be read, or why an
+	// access token was not renewed; else nil.
 	Err error
 
 	more further
@@ -107,7 +108,7 @@ func (e *Error) Error() string {
 	}
 	b.WriteString(e.Message)
 	if e.Err != nil {
-		b.WriteString(": " + e.Err.Error())
+		b.WriteString(": " + strings.ReplaceAll(e.Err.Error(), "\n", "; "))
 	}
 	if e.Attempts > 1 {
 		fmt.Fprintf(&b, " (after %d attempts)", e.Attempts)
@@ -118,5 +119,5 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Unwrap returns the cause if no answer came.
+// Unwrap returns the cause, if there is one.
 func (e *Error) Unwrap() error { return e.Err }

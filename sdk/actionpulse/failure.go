@@ -34,10 +34,11 @@ func (c *call) lost(t *trail, err error) *Error {
 	if t.sent == 0 {
 		e.Message = "it was not sent"
 	}
+	e.Attempts = t.sent
 	if ended, ok := errors.AsType[*retry.Error](err); ok && ended.Outcome.Err != nil {
-		err = ended.Outcome.Err
+		err, e.Attempts = ended.Outcome.Err, ended.Attempts
 	}
-	e.Err, e.Attempts = err, t.sent
+	e.Err = err
 	e.Retryable = c.kind != retry.Mutation || !t.unknown
 	if t.unknown && c.kind != retry.Read {
 		e.Applied = AppliedUnknown
@@ -49,7 +50,7 @@ func (c *call) lost(t *trail, err error) *Error {
 func (l *link) refused(c *call, t *trail, r *reply) *Error {
 	said := readEnvelope(r.body)
 	e := c.failure(said.Message)
-	e.Code, e.Status, e.RequestID, e.Attempts = said.Code, r.status, said.RequestID, t.sent
+	e.Code, e.Status, e.RequestID, e.Attempts = said.Code, r.status, said.RequestID, r.attempts
 	e.Details, e.Raw, e.more = said.Details, said.raw, said.more
 	e.RetryAfter, _ = retry.ParseRetryAfter(r.header.Get("Retry-After"), l.now())
 	e.Retryable = said.Details.Retryable
@@ -59,6 +60,9 @@ func (l *link) refused(c *call, t *trail, r *reply) *Error {
 		e.Retryable = retry.Decide(retry.Outcome{Kind: c.kind, Status: r.status}, time.Time{}).Retry
 	}
 	e.Applied = c.applied(t, r.status, said)
+	if l.whyRejected != nil && r.status == http.StatusUnauthorized && !c.open {
+		e.Err = l.whyRejected()
+	}
 	return e
 }
 

@@ -56,6 +56,7 @@ func (h *Holds) List(ctx context.Context, customer string, p ListHolds) (*api.Li
 // All yields every hold from p on.
 func (h *Holds) All(ctx context.Context, customer string, p ListHolds) iter.Seq2[api.Hold, error] {
 	return all(p.Page, func(page Page) (*api.List[api.Hold], error) {
+		p := p
 		p.Page = page
 		return h.List(ctx, customer, p)
 	})

@@ -18,6 +18,8 @@ type link struct {
 	settings
 	// token returns the credential to send; empty if there is none yet.
 	token func() string
+	// whyRejected says why a credential was not renewed; nil if it never is.
+	whyRejected func() error
 	// authorised sends calls with the credential, open those without.
 	authorised, open http.Client
 }
@@ -51,7 +53,7 @@ func newLink(p linkParams) (*link, error) {
 	l.authorised = l.open
 	lower := attempts{base: l.transport()}
 	l.open.Transport = &retry.Transport{Base: lower, Policy: l.reported()}
-	l.authorised.Transport = &retry.Transport{Base: lower, Policy: l.reported(), Refresh: p.refresh}
+	l.authorised.Transport = &retry.Transport{Base: lower, Policy: l.reported(), Lanes: l.lanes, Refresh: p.refresh}
 	return l, nil
 }
 
@@ -89,9 +91,10 @@ func (l *link) reported() retry.Policy {
 
 // reply is an answer that says yes.
 type reply struct {
-	status int
-	header http.Header
-	body   []byte
+	status   int
+	header   http.Header
+	attempts int
+	body     []byte
 	// stream is the body of an answer that is read while it comes, to be
 	// closed by whoever reads it.
 	stream io.ReadCloser
@@ -121,7 +124,7 @@ func (l *link) send(ctx context.Context, c call) (*reply, error) {
 	if err != nil {
 		return nil, c.lost(t, err)
 	}
-	r := &reply{status: response.StatusCode, header: response.Header}
+	r := &reply{status: response.StatusCode, header: response.Header, attempts: retry.Attempts(response)}
 	if c.stream && succeeded(r.status) {
 		r.stream = response.Body
 		return r, nil
@@ -165,7 +168,7 @@ func perform(ctx context.Context, l *link, c call) error {
 func (c *call) unreadable(r *reply, err error) *Error {
 	e := c.failure(fmt.Sprintf("the answer %d is not in the form of the API", r.status))
 	e.Status, e.RequestID, e.Err = r.status, r.header.Get("X-Request-Id"), err
-	e.Attempts = 1
+	e.Attempts = r.attempts
 	if c.kind != retry.Read {
 		e.Applied = AppliedUnknown
 	}

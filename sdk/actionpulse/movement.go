@@ -61,6 +61,7 @@ func (m *Movements) List(ctx context.Context, p ListMovements) (*api.List[api.Mo
 // All yields every movement from p on, latest first.
 func (m *Movements) All(ctx context.Context, p ListMovements) iter.Seq2[api.Movement, error] {
 	return all(p.Page, func(page Page) (*api.List[api.Movement], error) {
+		p := p
 		p.Page = page
 		return m.List(ctx, p)
 	})

@@ -1,6 +1,7 @@
 package actionpulse
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"time"
@@ -16,6 +17,7 @@ type Option func(*settings)
 type settings struct {
 	client   http.Client
 	policy   retry.Policy
+	lanes    *retry.Lanes
 	agent    string
 	log      *slog.Logger
 	tokens   api.Tokens
@@ -29,6 +31,21 @@ func (s *settings) now() time.Time {
 		return s.policy.Now()
 	}
 	return time.Now()
+}
+
+// sleep waits as the policy does; it returns the cause when ctx is done first.
+func (s *settings) sleep(ctx context.Context, d time.Duration) error {
+	if s.policy.Sleep != nil {
+		return s.policy.Sleep(ctx, d)
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return nil
+	}
 }
 
 // WithHTTPClient takes the transport, the cookie jar and the timeout of c,
@@ -48,6 +65,13 @@ func WithTransport(t http.RoundTripper) Option {
 // nothing.
 func WithRetry(p retry.Policy) Option {
 	return func(s *settings) { s.policy = p }
+}
+
+// WithLanes shares l with other clients, and transports of package retry, that
+// send the same key: after a failure the requests of all of them go one at a
+// time until one succeeds.
+func WithLanes(l *retry.Lanes) Option {
+	return func(s *settings) { s.lanes = l }
 }
 
 // WithLogger reports each repeat as a warning; nothing is logged without it.

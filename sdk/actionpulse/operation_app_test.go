@@ -1,0 +1,176 @@
+package actionpulse_test
+
+import (
+	"context"
+
+	"github.com/actionpulse/actionpulse/api"
+	"github.com/actionpulse/actionpulse/sdk/actionpulse"
+)
+
+var accountMethods = map[string][]method{
+	"login": {func(ctx context.Context, c *clients) error {
+		return of(c.app.Login(ctx, api.Login{Email: "o@localhost", Password: "p"}))
+	}},
+	"refresh":        {func(ctx context.Context, c *clients) error { return of(c.app.Refresh(ctx, one)) }},
+	"logout":         {func(ctx context.Context, c *clients) error { return c.app.Logout(ctx) }},
+	"changePassword": {func(ctx context.Context, c *clients) error { return c.app.ChangePassword(ctx, api.PasswordChange{}) }},
+	"acceptInvitation": {func(ctx context.Context, c *clients) error {
+		return of(c.app.AcceptInvitation(ctx, api.Acceptance{Token: "t", Password: "p"}))
+	}},
+	"listOrganizations": {
+		func(ctx context.Context, c *clients) error { return of(c.app.Organizations.List(ctx, page)) },
+		func(ctx context.Context, c *clients) error { return drain(c.app.Organizations.All(ctx, page)) },
+	},
+	"createOrganization": {func(ctx context.Context, c *clients) error {
+		return of(c.app.Organizations.Create(ctx, api.NewOrganization{Name: "o"}))
+	}},
+	"getOrganization": {func(ctx context.Context, c *clients) error { return of(c.app.Organizations.Get(ctx, one)) }},
+	"renameOrganization": {func(ctx context.Context, c *clients) error {
+		return of(c.app.Organizations.Rename(ctx, one, api.NewOrganization{Name: "o"}))
+	}},
+	"listAuditLog": {
+		func(ctx context.Context, c *clients) error { return of(c.app.Organizations.AuditLog(ctx, one, page)) },
+		func(ctx context.Context, c *clients) error {
+			return drain(c.app.Organizations.AllAuditLog(ctx, one, page))
+		},
+	},
+	"listMembers": {
+		func(ctx context.Context, c *clients) error { return of(c.app.Members.List(ctx, one, page)) },
+		func(ctx context.Context, c *clients) error { return drain(c.app.Members.All(ctx, one, page)) },
+	},
+	"setMemberRole": {func(ctx context.Context, c *clients) error {
+		return of(c.app.Members.SetRole(ctx, one, two, "viewer"))
+	}},
+	"removeMember": {func(ctx context.Context, c *clients) error { return c.app.Members.Remove(ctx, one, two) }},
+	"listInvitations": {
+		func(ctx context.Context, c *clients) error { return of(c.app.Invitations.List(ctx, one, page)) },
+		func(ctx context.Context, c *clients) error { return drain(c.app.Invitations.All(ctx, one, page)) },
+	},
+	"createInvitation": {func(ctx context.Context, c *clients) error {
+		return of(c.app.Invitations.Create(ctx, one, api.NewInvitation{Email: "a@localhost", Role: "viewer"}))
+	}},
+	"revokeInvitation": {func(ctx context.Context, c *clients) error { return c.app.Invitations.Revoke(ctx, one, two) }},
+	"listProjects": {
+		func(ctx context.Context, c *clients) error { return of(c.app.Projects.List(ctx, page)) },
+		func(ctx context.Context, c *clients) error { return drain(c.app.Projects.All(ctx, page)) },
+	},
+	"createProject": {func(ctx context.Context, c *clients) error {
+		return of(c.app.Projects.Create(ctx, api.NewProject{Name: "p"}))
+	}},
+	"getProject": {func(ctx context.Context, c *clients) error { return of(c.app.Projects.Get(ctx, one)) }},
+	"renameProject": {func(ctx context.Context, c *clients) error {
+		return of(c.app.Projects.Rename(ctx, one, api.NewProject{Name: "p"}))
+	}},
+	"getIngestDebug": {func(ctx context.Context, c *clients) error { return of(c.app.Projects.IngestDebug(ctx, one)) }},
+}
+
+var projectMethods = map[string][]method{
+	"listIngestKeys": {
+		func(ctx context.Context, c *clients) error { return of(c.app.IngestKeys.List(ctx, one, page)) },
+		func(ctx context.Context, c *clients) error { return drain(c.app.IngestKeys.All(ctx, one, page)) },
+	},
+	"createIngestKey": {func(ctx context.Context, c *clients) error {
+		return of(c.app.IngestKeys.Create(ctx, one, api.NewIngestKey{Name: "k", Kind: "browser", Origins: []string{"https://a.example"}}))
+	}},
+	"importIngestKey": {func(ctx context.Context, c *clients) error {
+		return of(c.app.IngestKeys.Import(ctx, one, api.ImportedKey{Name: "k", Token: "t"}))
+	}},
+	"revokeIngestKey": {func(ctx context.Context, c *clients) error { return c.app.IngestKeys.Revoke(ctx, one, two) }},
+	"rotateIngestKey": {func(ctx context.Context, c *clients) error {
+		return of(c.app.IngestKeys.Rotate(ctx, one, two, api.Rotation{OverlapSeconds: new(int64(0))}))
+	}},
+	"listProjectKeys": {
+		func(ctx context.Context, c *clients) error { return of(c.app.ProjectKeys.List(ctx, one, page)) },
+		func(ctx context.Context, c *clients) error { return drain(c.app.ProjectKeys.All(ctx, one, page)) },
+	},
+	"createProjectKey": {func(ctx context.Context, c *clients) error {
+		return of(c.app.ProjectKeys.Create(ctx, one, api.NewKey{Name: "k"}))
+	}},
+	"revokeProjectKey": {func(ctx context.Context, c *clients) error { return c.app.ProjectKeys.Revoke(ctx, one, two) }},
+	"rotateProjectKey": {func(ctx context.Context, c *clients) error {
+		return of(c.app.ProjectKeys.Rotate(ctx, one, two, api.Rotation{}))
+	}},
+	"listCITokens": {func(ctx context.Context, c *clients) error { return of(c.app.CITokens.List(ctx, one, page)) }},
+	"createCIToken": {func(ctx context.Context, c *clients) error {
+		return of(c.app.CITokens.Create(ctx, one, api.NewKey{Name: "k"}))
+	}},
+	"revokeCIToken": {func(ctx context.Context, c *clients) error { return c.app.CITokens.Revoke(ctx, one, two) }},
+	"rotateCIToken": {func(ctx context.Context, c *clients) error {
+		return of(c.app.CITokens.Rotate(ctx, one, two, api.Rotation{}))
+	}},
+	"listMarkers": {
+		func(ctx context.Context, c *clients) error {
+			return of(c.app.Markers.List(ctx, one, actionpulse.ListMarkers{Page: page, From: noon, To: noon, Environment: "production"}))
+		},
+		func(ctx context.Context, c *clients) error {
+			return drain(c.app.Markers.All(ctx, one, actionpulse.ListMarkers{}))
+		},
+		func(ctx context.Context, c *clients) error { return of(c.app.Markers.OfKey(ctx, one, "key-12345")) },
+	},
+	"createMarker": {func(ctx context.Context, c *clients) error { return of(c.app.Markers.Create(ctx, one, marker)) }},
+	"getMarker":    {func(ctx context.Context, c *clients) error { return of(c.app.Markers.Get(ctx, one, two)) }},
+	"deleteMarker": {func(ctx context.Context, c *clients) error { return c.app.Markers.Delete(ctx, one, two) }},
+	"createDeployMarker": {func(ctx context.Context, c *clients) error {
+		return of(c.deploy.Create(ctx, marker))
+	}},
+	"query": {
+		func(ctx context.Context, c *clients) error {
+			return of(c.app.Queries.Trend(ctx, one, api.TrendQuery{Question: asked, Interval: "day", Event: []string{"a", "b"}}))
+		},
+		func(ctx context.Context, c *clients) error {
+			return of(c.app.Queries.Breakdown(ctx, one, api.BreakdownQuery{Question: asked, By: "event"}))
+		},
+		func(ctx context.Context, c *clients) error {
+			return of(c.app.Queries.Funnel(ctx, one, api.FunnelQuery{Question: asked, Steps: []api.FunnelQueryStep{{Event: "a"}}, Window: "24h"}))
+		},
+		func(ctx context.Context, c *clients) error {
+			return of(c.app.Queries.Retention(ctx, one, api.RetentionQuery{Question: asked, StartEvent: "a", ReturnEvent: "b", Interval: "day"}))
+		},
+		func(ctx context.Context, c *clients) error {
+			return of(c.app.Queries.Events(ctx, one, api.EventsQuery{Limit: 3}))
+		},
+		func(ctx context.Context, c *clients) error {
+			return drain(c.app.Queries.AllEvents(ctx, one, api.EventsQuery{}))
+		},
+	},
+	"listModelProviders": {
+		func(ctx context.Context, c *clients) error { return of(c.app.ModelProviders.List(ctx, one, page)) },
+		func(ctx context.Context, c *clients) error { return drain(c.app.ModelProviders.All(ctx, one, page)) },
+	},
+	"getModelProvider": {func(ctx context.Context, c *clients) error { return of(c.app.ModelProviders.Get(ctx, one, "m")) }},
+	"putModelProvider": {func(ctx context.Context, c *clients) error {
+		return of(c.app.ModelProviders.Put(ctx, one, "m", api.ModelProviderContent{BaseURL: "http://127.0.0.1:1/v1"}))
+	}},
+	"deleteModelProvider": {func(ctx context.Context, c *clients) error { return c.app.ModelProviders.Delete(ctx, one, "m") }},
+	"listWebhooks": {
+		func(ctx context.Context, c *clients) error { return of(c.app.Webhooks.List(ctx, one, page)) },
+		func(ctx context.Context, c *clients) error { return drain(c.app.Webhooks.All(ctx, one, page)) },
+	},
+	"createWebhook": {func(ctx context.Context, c *clients) error {
+		return of(c.app.Webhooks.Create(ctx, one, api.NewWebhook{URL: "https://a.example", Events: []string{"movement.created"}}))
+	}},
+	"getWebhook": {func(ctx context.Context, c *clients) error { return of(c.app.Webhooks.Get(ctx, one, two)) }},
+	"updateWebhook": {func(ctx context.Context, c *clients) error {
+		return of(c.app.Webhooks.Update(ctx, one, two, api.WebhookChange{Enabled: new(true)}))
+	}},
+	"deleteWebhook": {func(ctx context.Context, c *clients) error { return c.app.Webhooks.Delete(ctx, one, two) }},
+	"rotateWebhookSecret": {func(ctx context.Context, c *clients) error {
+		return of(c.app.Webhooks.RotateSecret(ctx, one, two, api.Rotation{}))
+	}},
+	"testWebhook": {func(ctx context.Context, c *clients) error { return of(c.app.Webhooks.Test(ctx, one, two)) }},
+	"listWebhookDeliveries": {
+		func(ctx context.Context, c *clients) error {
+			return of(c.app.Webhooks.Deliveries(ctx, one, two, actionpulse.ListDeliveries{Page: page, State: "dead"}))
+		},
+		func(ctx context.Context, c *clients) error {
+			return drain(c.app.Webhooks.AllDeliveries(ctx, one, two, actionpulse.ListDeliveries{}))
+		},
+	},
+	"resendWebhookDelivery": {func(ctx context.Context, c *clients) error {
+		return of(c.app.Webhooks.Resend(ctx, one, two, one))
+	}},
+}
+
+var marker = api.MarkerContent{Version: "1.4.2", TS: new("2026-05-01T12:00:00Z"), Metadata: raw}
+
+var asked = api.Question{From: "2026-05-01T00:00:00Z", To: "2026-05-02T00:00:00Z"}
