@@ -11,7 +11,8 @@ type group struct {
 	frames  []byte
 	records int
 	bytes   int64
-	last    uint64
+	// first and last are their numbers.
+	first, last uint64
 	// done and err are guarded by commit.
 	done bool
 	err  error
@@ -46,7 +47,7 @@ func (f *folder) join(r Record) (*group, uint64, error) {
 		return nil, 0, err
 	}
 	if f.group == nil {
-		f.group = &group{}
+		f.group = &group{first: f.seq + 1}
 	}
 	f.seq++
 	r.Seq = f.seq
@@ -100,7 +101,7 @@ func (f *folder) settle(g *group) {
 
 // write brings a group to disk, or takes back what it has written of it.
 func (f *folder) write(g *group) error {
-	at, err := f.room()
+	at, err := f.room(g.first)
 	if err != nil {
 		return fmt.Errorf("write to the outbox: %w", err)
 	}
@@ -129,9 +130,9 @@ func (f *folder) takeBack(size int64) error {
 
 // room returns where to write in the active segment. Nothing is written behind
 // what could not be taken back: a reader would find it there.
-func (f *folder) room() (int64, error) {
+func (f *folder) room(first uint64) (int64, error) {
 	f.mu.Lock()
-	closed, seq, size := f.closed, f.seq, int64(0)
+	closed, size := f.closed, int64(0)
 	if n := len(f.segments); n > 0 {
 		size = f.segments[n-1].size
 	}
@@ -140,21 +141,20 @@ func (f *folder) room() (int64, error) {
 	case closed:
 		return 0, ErrClosed
 	case f.active == nil:
-		return 0, f.begin(seq)
+		return 0, f.begin(first)
 	case f.dirty:
 		return size, f.takeBack(size)
 	case size >= f.o.SegmentBytes:
-		return 0, f.begin(seq)
+		return 0, f.begin(first)
 	default:
 		return size, nil
 	}
 }
 
-// begin makes a new segment the active one. Its name is a number that no
-// segment before it reaches; the folder is brought to disk before anything in
-// it counts.
-func (f *folder) begin(seq uint64) error {
-	s := &segment{name: segmentName(seq)}
+// begin makes a new segment the active one. The folder is brought to disk
+// before anything in it counts.
+func (f *folder) begin(first uint64) error {
+	s := &segment{name: segmentName(first)}
 	file, err := f.o.FS.OpenFile(f.path(s.name))
 	if err != nil {
 		return err

@@ -21,19 +21,21 @@ type folder struct {
 	// dirty says that the active segment may end in what a failed write left.
 	dirty bool
 
-	// mu guards the rest, and is not held while the disk works.
+	// mu guards what follows, and is not held while the disk works.
 	mu     sync.Mutex
 	group  *group
 	closed bool
-	// seq is the last number given, last the last one that is in the queue.
-	seq, last uint64
-	segments  []*segment
+	// seq is the last number given, last the last one that is in the queue,
+	// done the last one that was taken out.
+	seq, last, done uint64
+	segments        []*segment
 	// head is where the first record begins in the first segment.
 	head int64
 	// joining are records on their way into the queue.
 	joining joining
 
-	// peeked is what Peek returned last; reader is the segment it reads.
+	// peeked is what Peek returned last; reader is the segment it reads. They
+	// and mark are used by one caller at a time.
 	peeked []Record
 	reader reader
 }
@@ -53,6 +55,8 @@ type joining struct {
 	bytes   int64
 }
 
+// segmentName names a segment by the first number it was made for, which is
+// above every number in the segments before it.
 func segmentName(first uint64) string { return fmt.Sprintf("%016x.seg", first) }
 
 func (f *folder) path(name string) string { return filepath.Join(f.dir, name) }
@@ -65,7 +69,7 @@ func (f *folder) State() State {
 }
 
 func (f *folder) state() State {
-	s := State{Last: f.last, Done: f.mark.done}
+	s := State{Last: f.last, Done: f.done}
 	for _, seg := range f.segments {
 		s.Records += seg.records
 		s.Bytes += seg.bytes
@@ -86,10 +90,10 @@ func (f *folder) Ack(last Record) error {
 		r.segment.bytes -= int64(len(r.Data))
 	}
 	f.peeked = left
+	f.done = last.Seq
 	gone := f.advance(last.segment, last.end)
-	err := f.mark.set(last.Seq, 0)
 	f.mu.Unlock()
-	return errors.Join(err, f.remove(gone))
+	return errors.Join(f.mark.set(last.Seq, 0), f.remove(gone))
 }
 
 // advance moves the head and returns the segments before it, which are
@@ -119,18 +123,10 @@ func (f *folder) remove(gone []*segment) error {
 }
 
 // Begin notes on disk that a record is about to be sent.
-func (f *folder) Begin(r Record) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.mark.set(f.mark.done, r.Seq)
-}
+func (f *folder) Begin(r Record) error { return f.mark.set(f.mark.done, r.Seq) }
 
 // Begun returns the number of the last record noted by Begin.
-func (f *folder) Begun() uint64 {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.mark.begun
-}
+func (f *folder) Begun() uint64 { return f.mark.begun }
 
 // Sync brings to disk what was left to the operating system.
 func (f *folder) Sync() error {

@@ -94,6 +94,8 @@ type Queue interface {
 type Limit struct {
 	Records int
 	Bytes   int
+	// taken counts what was returned.
+	taken int
 }
 
 // State is what a queue holds.

@@ -71,7 +71,7 @@ func (f *folder) Peek(l Limit) ([]Record, error) {
 		if part.whole {
 			f.correct(part, len(out) == 0)
 		}
-		if l.Records <= 0 || !part.whole {
+		if !part.whole {
 			break
 		}
 	}
@@ -109,7 +109,7 @@ func (f *folder) correct(part *stretch, empty bool) {
 // read fills a stretch until the limit is reached. It counts down what is
 // left of the limit.
 func (f *folder) read(file File, part *stretch, l *Limit) error {
-	size := int64(l.Bytes) + maxFrame
+	size := int64(max(l.Bytes, 0)) + maxFrame
 	for at := part.from; at < part.to; {
 		chunk := make([]byte, min(size, part.to-at))
 		if n, err := file.ReadAt(chunk, at); err != nil && (!errors.Is(err, io.EOF) || n < len(chunk)) {
@@ -162,13 +162,10 @@ func (f *folder) parse(chunk []byte, at int64, part *stretch, l *Limit) (next in
 // take counts a record down, and reports whether there is room for it. There
 // always is for a first one.
 func (l *Limit) take(size int) bool {
-	if l.Records <= 0 {
+	if l.taken > 0 && (l.taken >= l.Records || l.Bytes < size) {
 		return false
 	}
-	if l.Bytes < size {
-		return false
-	}
-	l.Records--
+	l.taken++
 	l.Bytes -= size
 	return true
 }

@@ -31,7 +31,8 @@ func (f *folder) load() error {
 	if err != nil {
 		return err
 	}
-	f.seq = f.mark.done
+	f.done = f.mark.done
+	f.seq = f.done
 	for i, name := range names {
 		if err := f.loadSegment(name, i == len(names)-1); err != nil {
 			return fmt.Errorf("read %s: %w", name, err)
