@@ -1,0 +1,482 @@
+package retry_test
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/actionpulse/actionpulse/retry"
+)
+
+// reply is one scripted answer; err stands for none.
+type reply struct {
+	status int
+	code   string
+	// details is JSON, without the braces.
+	details string
+	header  map[string]string
+	err     error
+	// body wins over code.
+	body io.ReadCloser
+}
+
+func (r reply) response(request *http.Request) *http.Response {
+	h := http.Header{}
+	for name, value := range r.header {
+		h.Set(name, value)
+	}
+	body := r.body
+	if body == nil {
+		body = io.NopCloser(strings.NewReader(r.text()))
+	}
+	return &http.Response{StatusCode: r.status, Header: h, Body: body, Request: request}
+}
+
+func (r reply) text() string {
+	if r.code == "" {
+		return "plain"
+	}
+	return fmt.Sprintf(`{"error":{"code":%q,"message":"m","details":{%s}}}`, r.code, r.details)
+}
+
+// sent is what a request looked like, and when it came.
+type sent struct {
+	At     time.Duration
+	Method string
+	Header http.Header
+	Length int64
+	Body   string
+}
+
+// base is a RoundTripper that plays replies one after another, the last one for
+// ever.
+type base struct {
+	replies []reply
+	start   time.Time
+	mu      sync.Mutex
+	sent    []sent
+}
+
+func play(replies ...reply) *base { return &base{replies: replies, start: time.Now()} }
+
+func (b *base) RoundTrip(request *http.Request) (*http.Response, error) {
+	var content []byte
+	if request.Body != nil {
+		var err error
+		if content, err = io.ReadAll(request.Body); err != nil {
+			return nil, err
+		}
+		request.Body.Close() //nolint:errcheck // it is in memory
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.sent = append(b.sent, sent{time.Since(b.start), request.Method, request.Header.Clone(), request.ContentLength, string(content)})
+	r := b.replies[min(len(b.sent), len(b.replies))-1]
+	if r.err != nil {
+		return nil, r.err
+	}
+	return r.response(request), nil
+}
+
+func (b *base) at() (times []time.Duration) {
+	for _, s := range b.sent {
+		times = append(times, s.At)
+	}
+	return times
+}
+
+// steady is a policy whose delays have no jitter.
+var steady = retry.Policy{Delays: retry.Delays{Rand: middle}}
+
+func newRequest(t *testing.T, kind retry.Kind, body io.Reader) *http.Request {
+	t.Helper()
+	request, err := http.NewRequestWithContext(retry.WithKind(t.Context(), kind), "POST", "http://example.test/v1/x", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer aps_1")
+	request.Header.Set("Idempotency-Key", "order-42:email")
+	return request
+}
+
+func read(t *testing.T, response *http.Response) string {
+	t.Helper()
+	content, err := io.ReadAll(response.Body)
+	if err = errors.Join(err, response.Body.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+// TestTransportRepeats: the same request again, at the right times, until it
+// succeeds; the caller's request is left as it was.
+func TestTransportRepeats(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := play(
+			reply{status: 500, code: "internal"}, reply{err: io.ErrUnexpectedEOF},
+			reply{status: 429, code: "rate_limited", header: map[string]string{"Retry-After": "7"}},
+			reply{status: 503, body: io.NopCloser(strings.NewReader("<html>"))}, reply{status: 200, body: io.NopCloser(strings.NewReader("done"))})
+		var told []retry.Retry
+		policy := steady
+		policy.OnRetry = func(r retry.Retry) { told = append(told, r) }
+		request := newRequest(t, retry.Keyed, strings.NewReader(`{"amount": 1}`))
+		before := request.Clone(request.Context())
+		response, err := (&retry.Transport{Base: b, Policy: policy}).RoundTrip(request)
+		if err != nil || read(t, response) != "done" || retry.Attempts(response) != 5 {
+			t.Fatalf("got %v, %v after %d attempts", response, err, retry.Attempts(response))
+		}
+		if want := []time.Duration{0, 1e9, 3e9, 10e9, 18e9}; !slices.Equal(b.at(), want) {
+			t.Errorf("attempts at %v, want %v", b.at(), want)
+		}
+		for _, s := range b.sent {
+			s.At = 0
+			want := sent{Method: "POST", Header: before.Header, Length: 13, Body: `{"amount": 1}`}
+			if diff := gocmp.Diff(want, s); diff != "" {
+				t.Errorf("an attempt differs:\n%s", diff)
+			}
+		}
+		if len(told) != 4 || told[2].Wait != 7*time.Second || told[2].Outcome.Code != "rate_limited" || told[1].Outcome.Err == nil {
+			t.Errorf("told of %+v", told)
+		}
+		if diff := gocmp.Diff(before.Header, request.Header); diff != "" || response.Request.URL != request.URL {
+			t.Errorf("the request was changed: %s", diff)
+		}
+	})
+}
+
+// row is a row of the published table as an answer, and how often a mutation, a
+// read, an event and keyed work are sent if it is given once, before a success.
+type row struct {
+	name  string
+	reply reply
+	want  [4]int
+}
+
+var (
+	always   = [4]int{2, 2, 2, 2}
+	never    = [4]int{1, 1, 1, 1}
+	repeated = [4]int{1, 2, 2, 2}
+)
+
+// rows are those of the contract, each code of each row.
+var rows = []row{
+	{"no answer", reply{err: io.ErrUnexpectedEOF}, repeated},
+	{"proxy 500", reply{status: 500}, repeated},
+	{"proxy 502", reply{status: 502}, repeated},
+	{"proxy 503", reply{status: 503}, repeated},
+	{"proxy 504", reply{status: 504}, repeated},
+	{"408", reply{status: 408, code: "request_timeout"}, always},
+	{"504 query", reply{status: 504, code: "query_timeout", header: should("false")}, never},
+	{"429 rate", reply{status: 429, code: "rate_limited", header: map[string]string{"Retry-After": "1"}}, always},
+	{"429 proxy", reply{status: 429}, always},
+	{"429 quota", reply{status: 429, code: "quota_exceeded"}, never},
+	{"429 trial", reply{status: 429, code: "trial_quota_exceeded"}, never},
+	{"500", reply{status: 500, code: "internal"}, repeated},
+	{"503", reply{status: 503, code: "unavailable"}, repeated},
+	{"503 unknown", reply{status: 503, code: "unavailable", details: `"applied":"unknown"`}, repeated},
+	{"503 applied", reply{status: 503, code: "unavailable", details: `"applied":true`}, repeated},
+	{"503 applied, contradicted", reply{status: 503, code: "unavailable", details: `"applied":true`, header: should("true")}, repeated},
+	{"503 not applied", reply{status: 503, code: "unavailable", details: `"applied":false`}, always},
+	{"503 not applied, said", reply{status: 503, code: "unavailable", details: `"applied":false`, header: should("true")}, always},
+	{"503 forbidden", reply{status: 503, code: "unavailable", details: `"applied":false`, header: should("false")}, never},
+	{"409 privacy", reply{status: 409, code: "privacy_job_active"}, always},
+	{"409", reply{status: 409, code: "conflict"}, never},
+	{"409 key", reply{status: 409, code: "idempotency_conflict", details: `"retryable":false`}, never},
+	{"409 retryable", reply{status: 409, code: "of_the_future", details: `"retryable":true`}, always},
+	{"400", reply{status: 400, code: "invalid_json"}, never},
+	{"400 key", reply{status: 400, code: "idempotency_key_required"}, never},
+	{"401", reply{status: 401, code: "unauthenticated"}, never},
+	{"401 expired", reply{status: 401, code: "token_expired"}, never},
+	{"402", reply{status: 402, code: "payment_required"}, never},
+	{"402 credits", reply{status: 402, code: "insufficient_credits"}, never},
+	{"403", reply{status: 403, code: "forbidden"}, never},
+	{"404", reply{status: 404, code: "not_found"}, never},
+	{"405", reply{status: 405, code: "method_not_allowed"}, never},
+	{"413", reply{status: 413, code: "payload_too_large"}, never},
+	{"415", reply{status: 415, code: "unsupported_media_type"}, never},
+	{"422", reply{status: 422, code: "validation_failed", header: should("true")}, never},
+	{"execution 502", reply{status: 502, code: "model_error"}, never},
+	{"execution unknown", reply{status: 502, code: "outcome_unknown"}, never},
+	{"execution 504", reply{status: 504, code: "execution_timeout"}, never},
+	{"501", reply{status: 501}, never},
+	{"307", reply{status: 307, header: map[string]string{"Location": "/", "X-Should-Retry": "true"}}, never},
+}
+
+func should(retry string) map[string]string { return map[string]string{"X-Should-Retry": retry} }
+
+func TestTransportTable(t *testing.T) {
+	t.Parallel()
+	for _, c := range rows {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				for kind, want := range c.want {
+					checkRow(t, c.reply, retry.Kind(kind), want)
+				}
+			})
+		})
+	}
+}
+
+func checkRow(t *testing.T, r reply, kind retry.Kind, want int) {
+	t.Helper()
+	b := play(r, reply{status: 200, code: "ok"})
+	response, err := (&retry.Transport{Base: b, Policy: steady}).RoundTrip(newRequest(t, kind, strings.NewReader("{}")))
+	if len(b.sent) != want {
+		t.Errorf("kind %d: sent %d times, want %d", kind, len(b.sent), want)
+	}
+	if r.err != nil && want == 1 {
+		if e, ok := errors.AsType[*retry.Error](err); !ok || e.Attempts != 1 || e.Verdict.Retry || !errors.Is(err, r.err) {
+			t.Errorf("kind %d: got %v", kind, err)
+		}
+		return
+	}
+	last := r
+	if want == 2 {
+		last = reply{status: 200, code: "ok"}
+	}
+	if err != nil || response.StatusCode != last.status || read(t, response) != last.text() || retry.Attempts(response) != want {
+		t.Errorf("kind %d: got %v, %v", kind, response, err)
+	}
+}
+
+// TestTransportApplied: what an answer says of the change reaches the outcome.
+func TestTransportApplied(t *testing.T) {
+	t.Parallel()
+	for details, want := range map[string]retry.Applied{
+		`"applied":true`: retry.AppliedTrue, `"applied":false`: retry.AppliedFalse, `"applied":"unknown"`: retry.AppliedUnknown,
+		`"applied":7`: retry.AppliedUnsaid, `"retryable":true`: retry.AppliedUnsaid,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var got []retry.Applied
+			policy := steady
+			policy.OnRetry = func(r retry.Retry) { got = append(got, r.Outcome.Applied) }
+			b := play(reply{status: 503, code: "unavailable", details: details}, reply{status: 200})
+			if _, err := (&retry.Transport{Base: b, Policy: policy}).RoundTrip(newRequest(t, retry.Keyed, nil)); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(got, []retry.Applied{want}) {
+				t.Errorf("%s: got %q", details, got)
+			}
+		})
+	}
+}
+
+// TestTransportEnds: when attempts or time end, the last answer is returned, at
+// once and whole.
+func TestTransportEnds(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name     string
+		policy   retry.Policy
+		timeout  time.Duration
+		reply    reply
+		attempts int
+		took     time.Duration
+	}{
+		{"attempts", retry.Policy{MaxAttempts: 3}, 0, reply{status: 500, code: "internal"}, 3, 3 * time.Second},
+		{"one attempt", retry.Policy{MaxAttempts: 1}, 0, reply{status: 500, code: "internal"}, 1, 0},
+		{"budget", retry.Policy{Budget: 8 * time.Second}, 0, reply{status: 500, code: "internal"}, 4, 7 * time.Second},
+		{"deadline", retry.Policy{}, 2 * time.Second, reply{status: 500, code: "internal"}, 2, time.Second},
+		{"deadline, Retry-After", retry.Policy{}, 9 * time.Second, reply{status: 429, header: map[string]string{"Retry-After": "9"}}, 1, 0},
+		{"no answer", retry.Policy{MaxAttempts: 2}, 0, reply{err: io.EOF}, 2, time.Second},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				c.policy.Delays = steady.Delays
+				b := play(c.reply)
+				// The Timeout of a client is a deadline for all attempts.
+				client := &http.Client{Transport: &retry.Transport{Base: b, Policy: c.policy}, Timeout: c.timeout}
+				response, err := client.Do(newRequest(t, retry.Event, strings.NewReader("{}")))
+				if took := time.Since(b.start); took != c.took || len(b.sent) != c.attempts {
+					t.Errorf("%d attempts in %v", len(b.sent), took)
+				}
+				if c.reply.err != nil {
+					e, ok := errors.AsType[*retry.Error](err)
+					if !ok || e.Attempts != c.attempts || !e.Verdict.Retry || !errors.Is(err, c.reply.err) {
+						t.Errorf("got %v", err)
+					}
+				} else if err != nil || read(t, response) != c.reply.text() || retry.Attempts(response) != c.attempts {
+					t.Errorf("got %v, %v", response, err)
+				}
+			})
+		})
+	}
+}
+
+// TestTransportStops: a caller who leaves is heard at once, and nothing is sent
+// after that.
+func TestTransportStops(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		left := errors.New("the user left")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(2500*time.Millisecond, func() { cancel(left) })
+		body := &closing{Reader: strings.NewReader("refused")}
+		b := play(reply{status: 500}, reply{status: 500, body: body})
+		_, err := (&retry.Transport{Base: b, Policy: steady}).RoundTrip(newRequest(t, retry.Event, nil).WithContext(retry.WithKind(ctx, retry.Event)))
+		if took := time.Since(b.start); !errors.Is(err, left) || len(b.sent) != 2 || took != 2500*time.Millisecond {
+			t.Errorf("%d attempts in %v: %v", len(b.sent), took, err)
+		}
+		if body.closed != 1 {
+			t.Errorf("the last answer was closed %d times", body.closed)
+		}
+	})
+}
+
+// closing counts how often it is closed, and what has been read of it.
+type closing struct {
+	io.Reader
+
+	closed, read int
+	err          error
+}
+
+func (c *closing) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.read += n
+	if errors.Is(err, io.EOF) {
+		err = cmp.Or(c.err, err)
+	}
+	return n, err
+}
+
+func (c *closing) Close() error {
+	c.closed++
+	return nil
+}
+
+// TestTransportHandsOn: a success, a redirect and a change of protocol are
+// handed on unread, as they are.
+func TestTransportHandsOn(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{101, 200, 204, 302, 304} {
+		body := &closing{Reader: strings.NewReader("content"), err: io.ErrUnexpectedEOF}
+		b := play(reply{status: status, body: body})
+		response, err := (&retry.Transport{Base: b}).RoundTrip(newRequest(t, retry.Event, nil))
+		if err != nil || response.Body != io.ReadCloser(body) || body.read != 0 || body.closed != 0 {
+			t.Fatalf("%d: got %v, %v; %d bytes were read", status, response, err, body.read)
+		}
+		if _, err := io.ReadAll(response.Body); !errors.Is(err, io.ErrUnexpectedEOF) || len(b.sent) != 1 {
+			t.Errorf("%d: a body cut short is read as %v, after %d attempts", status, err, len(b.sent))
+		}
+	}
+}
+
+// TestTransportRefusals: a refusal comes whole, however large; one that is cut
+// short is no answer; one that is followed by a repeat is closed.
+func TestTransportRefusals(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		large := strings.Repeat("<p>", 1<<20)
+		body := &closing{Reader: strings.NewReader(large)}
+		b := play(reply{status: 422, body: body})
+		response, err := (&retry.Transport{Base: b}).RoundTrip(newRequest(t, retry.Event, nil))
+		if err != nil || read(t, response) != large || body.closed != 1 {
+			t.Errorf("a large refusal: %v; closed %d times", err, body.closed)
+		}
+		short := &closing{Reader: strings.NewReader(`{"error":{"code":"validation_failed"`), err: io.ErrUnexpectedEOF}
+		body = &closing{Reader: strings.NewReader(large)}
+		b = play(reply{status: 422, body: short}, reply{status: 500, body: body}, reply{status: 202})
+		response, err = (&retry.Transport{Base: b, Policy: steady}).RoundTrip(newRequest(t, retry.Event, nil))
+		if err != nil || response.StatusCode != 202 || len(b.sent) != 3 || short.closed != 1 || body.closed != 1 {
+			t.Errorf("got %v, %v after %d attempts; closed %d and %d times", response, err, len(b.sent), short.closed, body.closed)
+		}
+	})
+}
+
+// TestTransportDate: a Retry-After that is a date is read by the clock of the
+// policy.
+func TestTransportDate(t *testing.T) {
+	t.Parallel()
+	var slept []time.Duration
+	policy := retry.Policy{Now: func() time.Time { return noon }, Sleep: func(_ context.Context, d time.Duration) error {
+		slept = append(slept, d)
+		return nil
+	}}
+	b := play(reply{status: 503, header: map[string]string{"Retry-After": "Fri, 01 May 2026 12:00:09 GMT"}}, reply{status: 200})
+	if _, err := (&retry.Transport{Base: b, Policy: policy}).RoundTrip(newRequest(t, retry.Event, nil)); err != nil {
+		t.Fatal(err)
+	}
+	// Once: the rest of the lane is the same wait.
+	if !slices.Equal(slept, []time.Duration{9 * time.Second}) {
+		t.Errorf("waited %v", slept)
+	}
+}
+
+func TestKindOf(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		method string
+		key    []string
+		kind   []retry.Kind
+		want   retry.Kind
+	}{
+		{"GET", nil, nil, retry.Read},
+		{"HEAD", []string{"k"}, nil, retry.Read},
+		{"OPTIONS", nil, nil, retry.Read},
+		{"POST", nil, nil, retry.Mutation},
+		{"PUT", nil, nil, retry.Mutation},
+		{"DELETE", nil, nil, retry.Mutation},
+		{"POST", []string{""}, nil, retry.Mutation},
+		{"POST", []string{"k"}, nil, retry.Keyed},
+		{"POST", []string{"k"}, []retry.Kind{retry.Mutation}, retry.Mutation},
+		{"POST", nil, []retry.Kind{retry.Event}, retry.Event},
+		{"GET", nil, []retry.Kind{retry.Read, retry.Mutation}, retry.Mutation},
+	} {
+		ctx := t.Context()
+		for _, k := range c.kind {
+			ctx = retry.WithKind(ctx, k)
+		}
+		request, err := http.NewRequestWithContext(ctx, c.method, "http://example.test/", bytes.NewReader(nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header["Idempotency-Key"] = c.key
+		if got := retry.KindOf(request); got != c.want {
+			t.Errorf("%s %q %v: got %d, want %d", c.method, c.key, c.kind, got, c.want)
+		}
+	}
+	if retry.Attempts(&http.Response{}) != 0 || retry.Attempts(nil) != 0 {
+		t.Error("an answer from elsewhere has attempts")
+	}
+}
+
+// TestTransportKind: the context of a request wins over the transport's own
+// rule, which wins over the header.
+func TestTransportKind(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		for _, c := range []struct {
+			ctx  context.Context
+			want int
+		}{
+			{t.Context(), 2},
+			{retry.WithKind(t.Context(), retry.Mutation), 1},
+		} {
+			b := play(reply{status: 500, code: "internal"}, reply{status: 200})
+			transport := retry.Transport{Base: b, Policy: steady, Kind: func(*http.Request) retry.Kind { return retry.Event }}
+			request, err := http.NewRequestWithContext(c.ctx, "POST", "http://example.test/", http.NoBody)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := transport.RoundTrip(request); err != nil || len(b.sent) != c.want {
+				t.Errorf("%d attempts, want %d: %v", len(b.sent), c.want, err)
+			}
+		}
+	})
+}
