@@ -18,7 +18,7 @@ func example() *report.Report {
 		Settings: []report.Setting{{Name: "profile", Value: "events"}},
 		Started:  time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC), Took: 1500 * time.Millisecond,
 		Checks: []report.Check{
-			{ID: "id-stable", Title: "The same id on every attempt", Source: "the table", Verdict: report.Pass, Evidence: []string{"5 items, 3 attempts"}},
+			{ID: "id-stable", Title: "The same id on every attempt", Source: "the table", Verdict: report.Pass, Evidence: []string{"5 items, 3 attempts", "2 restarts"}},
 			{ID: "no-parallel", Title: "One request at a time", Source: "the table", Verdict: report.Fail, Evidence: []string{"2 at once\nat 1.2s", "a \x00 & <b>"}},
 			{ID: "jitter", Title: "Delays differ", Source: "the table", Verdict: report.Inconclusive, Evidence: []string{"two delays only"}},
 			{ID: "window", Title: "Within 48 h", Source: "the table", Verdict: report.NotTested},
@@ -36,6 +36,7 @@ func TestText(t *testing.T) {
 seed 7, profile events
 
 pass          id-stable    The same id on every attempt
+    - 5 items, 3 attempts (and 1 more)
 FAIL          no-parallel  One request at a time
     rule: the table
     - 2 at once

@@ -41,8 +41,8 @@ var marks = map[Verdict]string{
 	NotTested:    "not tested  ",
 }
 
-// Text writes the report for a person: every check with its verdict, and the
-// evidence of all that did not pass. The last line counts the verdicts.
+// Text writes the report for a person: every check with its verdict and the
+// evidence for it; of a pass, only the first. The last line counts the verdicts.
 func (r *Report) Text(w io.Writer) error {
 	b := new(strings.Builder)
 	fmt.Fprintf(b, "%s: %s\nseed %d", r.Tool, r.Subject, r.Seed)
@@ -69,13 +69,14 @@ func (c *Check) text(b *strings.Builder, width int) {
 		mark = marks[Fail]
 	}
 	fmt.Fprintf(b, "%s  %-*s  %s\n", mark, width, c.ID, c.Title)
-	if c.Verdict == Pass {
-		return
-	}
-	if c.Verdict == Fail {
+	evidence := c.Evidence
+	switch {
+	case c.Verdict == Pass && len(evidence) > 1:
+		evidence = []string{fmt.Sprintf("%s (and %d more)", evidence[0], len(evidence)-1)}
+	case mark == marks[Fail]:
 		fmt.Fprintf(b, "    rule: %s\n", c.Source)
 	}
-	for _, line := range c.Evidence {
+	for _, line := range evidence {
 		fmt.Fprintf(b, "    - %s\n", strings.ReplaceAll(line, "\n", "\n      "))
 	}
 }
