@@ -75,7 +75,8 @@ func playOne(ctx context.Context, p *Params, s *Scenario) (*Record, error) {
 
 // watch runs the client once and ends it when the script or its time says so.
 func (s *stand) watch(ctx context.Context, env []string) Exit {
-	ctx, cancel := context.WithTimeout(ctx, s.params.Timeout)
+	// A deadline in the context would tell a client when it is going to die.
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	done := make(chan Exit, 1)
 	go func() { done <- s.params.Subject(ctx, env) }()
@@ -83,16 +84,20 @@ func (s *stand) watch(ctx context.Context, env []string) Exit {
 	if !s.stage(s.run).kill {
 		stuck = nil
 	}
+	timeout := time.NewTimer(s.params.Timeout)
+	defer timeout.Stop()
+	timedOut := false
 	select {
 	case exit := <-done:
-		exit.TimedOut = ctx.Err() != nil
 		return exit
+	case <-timeout.C:
+		timedOut = true
 	case <-stuck:
 	case <-s.enough:
 	}
 	cancel()
 	exit := <-done
-	exit.Killed, exit.Known = true, false
+	exit.TimedOut, exit.Killed, exit.Known = timedOut, !timedOut, false
 	return exit
 }
 
