@@ -47,9 +47,9 @@ func NewApp(server string, options ...Option) (*App, error) {
 	s.begin(l)
 	return &App{
 		Organizations: &Organizations{l}, Members: &Members{l}, Invitations: &Invitations{l}, Projects: &Projects{l},
-		IngestKeys:  &IngestKeys{l},
-		ProjectKeys: &SecretKeys{link: l, path: "/api/v1/projects/{id}/project-keys", noun: "ProjectKey"},
-		CITokens:    &SecretKeys{link: l, path: "/api/v1/projects/{id}/ci-tokens", noun: "CIToken"},
+		IngestKeys:  &IngestKeys{newSecretKeys(l, "/ingest-keys", "IngestKey")},
+		ProjectKeys: new(newSecretKeys(l, "/project-keys", "ProjectKey")),
+		CITokens:    new(newSecretKeys(l, "/ci-tokens", "CIToken")),
 		Markers:     &Markers{l}, Queries: &Queries{l}, ModelProviders: &ModelProviders{l}, Webhooks: &Webhooks{l}, Server: &Server{l},
 		link: l, session: s,
 	}, nil

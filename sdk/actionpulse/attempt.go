@@ -44,6 +44,9 @@ func (a attempts) RoundTrip(request *http.Request) (*http.Response, error) {
 	if !ok {
 		return a.base.RoundTrip(request)
 	}
+	if ctx := request.Context(); ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	t.sent++
 	response, err := a.base.RoundTrip(request)
 	if err != nil {

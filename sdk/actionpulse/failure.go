@@ -31,11 +31,10 @@ func (c *call) lost(t *trail, err error) *Error {
 		err = around.Err
 	}
 	e := c.failure("no answer came")
+	e.Attempts = t.sent
 	if t.sent == 0 {
 		e.Message = "it was not sent"
-	}
-	e.Attempts = t.sent
-	if ended, ok := errors.AsType[*retry.Error](err); ok && ended.Outcome.Err != nil {
+	} else if ended, ok := errors.AsType[*retry.Error](err); ok && ended.Outcome.Err != nil {
 		err, e.Attempts = ended.Outcome.Err, ended.Attempts
 	}
 	e.Err = err

@@ -67,7 +67,7 @@ var errCursor = errors.New("actionpulse: the server gave the same cursor again")
 func all[T any](p Page, fetch func(Page) (*api.List[T], error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
-		for {
+		for p := p; ; { // an iteration may be begun again
 			page, err := fetch(p)
 			if err != nil {
 				yield(none, err)

@@ -16,6 +16,10 @@ type SecretKeys struct {
 	path, noun string
 }
 
+func newSecretKeys(l *link, path, noun string) SecretKeys {
+	return SecretKeys{link: l, path: projectPath + path, noun: noun}
+}
+
 // List returns a page of a project's keys.
 func (k *SecretKeys) List(ctx context.Context, projectID string, p Page) (*api.List[api.Key], error) {
 	return list[api.Key](ctx, k.link, reads("list"+k.noun+"s", k.path, projectID).ask(p.query()))
@@ -42,42 +46,17 @@ func (k *SecretKeys) Rotate(ctx context.Context, projectID, keyID string, r api.
 	return fetch[api.CreatedKey](ctx, k.link, c)
 }
 
-// IngestKeys are the keys that events are sent with.
-type IngestKeys struct{ link *link }
-
-// same are the methods that all kinds of keys have.
-func (k *IngestKeys) same() *SecretKeys {
-	return &SecretKeys{link: k.link, path: projectPath + "/ingest-keys", noun: "IngestKey"}
-}
-
-// List returns a page of a project's ingest keys.
-func (k *IngestKeys) List(ctx context.Context, projectID string, p Page) (*api.List[api.Key], error) {
-	return k.same().List(ctx, projectID, p)
-}
-
-// All yields every ingest key from p on.
-func (k *IngestKeys) All(ctx context.Context, projectID string, p Page) iter.Seq2[api.Key, error] {
-	return k.same().All(ctx, projectID, p)
-}
+// IngestKeys are the keys that events are sent with. An ingest key that takes
+// the place of another keeps the identity of events.
+type IngestKeys struct{ SecretKeys }
 
 // Create makes an ingest key. Its secret is shown once.
 func (k *IngestKeys) Create(ctx context.Context, projectID string, n api.NewIngestKey) (*api.CreatedKey, error) {
-	return fetch[api.CreatedKey](ctx, k.link, changes("createIngestKey", http.MethodPost, projectPath+"/ingest-keys", projectID).with(n))
+	return fetch[api.CreatedKey](ctx, k.link, changes("createIngestKey", http.MethodPost, k.path, projectID).with(n))
 }
 
 // Import takes over a key that another system has made, so that its clients
 // need no change.
 func (k *IngestKeys) Import(ctx context.Context, projectID string, n api.ImportedKey) (*api.Key, error) {
-	return fetch[api.Key](ctx, k.link, changes("importIngestKey", http.MethodPost, projectPath+"/ingest-keys/import", projectID).with(n))
-}
-
-// Revoke ends an ingest key at once.
-func (k *IngestKeys) Revoke(ctx context.Context, projectID, keyID string) error {
-	return k.same().Revoke(ctx, projectID, keyID)
-}
-
-// Rotate makes an ingest key in place of another, which works on for the
-// overlap. Events keep their identity.
-func (k *IngestKeys) Rotate(ctx context.Context, projectID, keyID string, r api.Rotation) (*api.CreatedKey, error) {
-	return k.same().Rotate(ctx, projectID, keyID, r)
+	return fetch[api.Key](ctx, k.link, changes("importIngestKey", http.MethodPost, k.path+"/import", projectID).with(n))
 }

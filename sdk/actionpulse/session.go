@@ -87,7 +87,7 @@ func (s *session) takeFor(spent string, t api.Tokens) {
 
 // put is called with telling held.
 func (s *session) put(t api.Tokens) {
-	if s.link.onTokens != nil {
+	if s.link.onTokens != nil && t != s.present() {
 		s.link.onTokens(t)
 	}
 	s.mu.Lock()
