@@ -50,7 +50,7 @@ func (p *Proxy) draw(r *http.Request, body []byte) fate {
 	p.seen[sum]++
 	p.counts.Requests++
 	p.mu.Unlock()
-	return faults.draw(rand.New(rand.NewPCG(p.seed^repeat*0x9e3779b97f4a7c15, sum)))
+	return faults.draw(rand.New(rand.NewPCG(p.seed^repeat*0x9e3779b97f4a7c15, sum))) //nolint:gosec // what is drawn is to be repeatable
 }
 
 // draw always takes the same number of random values, so that one probability

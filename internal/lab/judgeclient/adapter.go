@@ -157,7 +157,7 @@ func point(body []byte, pointer string) (json.RawMessage, error) {
 	if pointer == "" {
 		return raw, nil
 	}
-	for _, token := range strings.Split(strings.TrimPrefix(pointer, "/"), "/") {
+	for token := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
 		var m members
 		if err := json.Unmarshal(raw, &m); err != nil {
 			return nil, fmt.Errorf("there is nothing at %q", pointer)

@@ -3,6 +3,7 @@ package judgeclient
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/actionpulse/actionpulse/api"
@@ -56,12 +57,7 @@ func (a Answer) is(status int, codes ...api.Code) bool {
 	if a.Lost || a.Cut || a.Stuck || a.Status != status {
 		return false
 	}
-	for _, code := range codes {
-		if a.Code == code {
-			return true
-		}
-	}
-	return len(codes) == 0
+	return len(codes) == 0 || slices.Contains(codes, a.Code)
 }
 
 // String names the answer in evidence.

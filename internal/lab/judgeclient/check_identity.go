@@ -11,10 +11,7 @@ import (
 	"github.com/google/uuid"
 )
 
-var (
-	identified = []Profile{Events, Replay}
-	keyed      = []Profile{Keyed, Deploy}
-)
+var keyed = []Profile{Keyed, Deploy}
 
 // identityChecks are about ids, keys and times: made once, never changed.
 func identityChecks() []Check {
@@ -59,7 +56,7 @@ func identityChecks() []Check {
 			ID: "key-stable-after-restart", Title: "The Idempotency-Key is the same after a restart or a second run", Profiles: keyed,
 			Source: "choice of a key: compose it from the unit of work; in CI/CD a value that is stable for one deploy",
 			How:    "the same work is asked for again by a new process; the keys are compared",
-			judge:  func(f *findings) { sameKeyAgain(f) },
+			judge:  sameKeyAgain,
 		},
 		{
 			ID: "key-differs-per-unit", Title: "Another unit of work has another Idempotency-Key", Profiles: keyed,
@@ -230,7 +227,7 @@ func (p *Params) faultOfKeys(keys []string) string {
 		return fmt.Sprintf("%d headers %s", len(keys), p.API.KeyHeader)
 	}
 	key, least, most := keys[0], 1, 190
-	bad := func(c rune) bool { return unicode.IsControl(c) }
+	bad := unicode.IsControl
 	if p.Profile == Deploy {
 		least, most = 8, 128
 		bad = func(c rune) bool { return c <= ' ' || c > '~' || c == ',' }

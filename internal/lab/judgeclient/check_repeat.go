@@ -134,13 +134,17 @@ func wholeBatch(f *findings) {
 	f.none("no batch was answered with 500")
 }
 
-// missing are the facts of a request that no later one carries.
-func (r *Record) missing(request *Request) []string {
-	var out []string
+// missing are the items of a request that no later one carries: neither what
+// they say nor their id.
+func (r *Record) missing(request *Request) []*Item {
+	var out []*Item
 	for i := range request.Items {
-		fact := request.Items[i].Fact
-		if !slices.ContainsFunc(r.Requests, func(later *Request) bool { return later.N > request.N && later.find(fact) != nil }) {
-			out = append(out, fact)
+		item := &request.Items[i]
+		same := func(other Item) bool { return other.Fact == item.Fact || item.ID != "" && other.ID == item.ID }
+		if !slices.ContainsFunc(r.Requests, func(later *Request) bool {
+			return later.N > request.N && slices.ContainsFunc(later.Items, same)
+		}) {
+			out = append(out, item)
 		}
 	}
 	return out
@@ -157,7 +161,7 @@ func (r *Record) cutOff(request *Request) bool {
 	}
 	// Repeated before: giving up is another rule's matter.
 	for _, earlier := range r.Requests {
-		if earlier.N < request.N && earlier.Run == request.Run && earlier.failed() && earlier.shares(request) {
+		if earlier.N < request.N && earlier.Run == request.Run && earlier.failed() && (earlier.shares(request) || earlier.sharesID(request)) {
 			return true
 		}
 	}

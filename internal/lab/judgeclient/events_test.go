@@ -41,7 +41,7 @@ type eventClient struct {
 	network *network
 
 	newID, newTS, badID, parallel, constant, deaf, stubborn, partOnly bool
-	resends, forgets, anyKind, noJitter, notBuffered, hoards                      bool
+	resends, forgets, anyKind, noJitter, notBuffered, hoards          bool
 	// unbounded is the longest delay of one that never gives up.
 	unbounded time.Duration
 	// lateID is how long after the fact its id is made.

@@ -93,7 +93,7 @@ type Params struct {
 	OnScenario func(s *Scenario, url string)
 }
 
-func (p Params) withDefaults() Params {
+func (p *Params) withDefaults() {
 	if p.Scale <= 0 {
 		p.Scale = DefaultScale
 	}
@@ -112,11 +112,10 @@ func (p Params) withDefaults() Params {
 	if p.Listen == nil {
 		p.Listen = loopback
 	}
-	return p
 }
 
 // scaled is a time of the contract in the client's own unit.
-func (p Params) scaled(d time.Duration) time.Duration {
+func (p *Params) scaled(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * p.Scale)
 }
 
@@ -124,7 +123,7 @@ func (p Params) scaled(d time.Duration) time.Duration {
 // error if a scenario could not be played or ctx is done; what the client does
 // is never an error.
 func Run(ctx context.Context, p Params) (*report.Report, error) {
-	p = p.withDefaults()
+	p.withDefaults()
 	scenarios, err := choose(&p)
 	if err != nil {
 		return nil, err

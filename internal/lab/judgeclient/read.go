@@ -26,7 +26,7 @@ const (
 	ServerKey    Credential = "server key"
 	BrowserToken Credential = "browser token"
 	ProjectKey   Credential = "project key"
-	CIToken      Credential = "CI/CD token"
+	CIToken      Credential = "CI/CD token" //nolint:gosec // it names one
 	AccessToken  Credential = "access token"
 	NewToken     Credential = "refreshed access token"
 	Unknown      Credential = "no credential of the lab"

@@ -69,6 +69,18 @@ func (r *Request) shares(other *Request) bool {
 	return false
 }
 
+// sharesID reports whether two requests carry the same id.
+func (r *Request) sharesID(other *Request) bool {
+	for i := range r.Items {
+		for j := range other.Items {
+			if id := r.Items[i].ID; id != "" && id == other.Items[j].ID {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // find returns the item about a fact, or nil.
 func (r *Request) find(fact string) *Item {
 	for i := range r.Items {

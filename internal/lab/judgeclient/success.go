@@ -37,7 +37,7 @@ func (s *stand) successOf(r *Request, a Answer) (status int, body []byte) {
 func resource(r *Request, a Answer) (status int, body []byte) {
 	switch {
 	case r.Refresh, strings.HasSuffix(r.Path, "/auth/login"):
-		return http.StatusOK, encode(tokens(r))
+		return http.StatusOK, encode(tokens())
 	case strings.HasSuffix(r.Path, "/topup"), strings.HasSuffix(r.Path, "/charge"), strings.HasSuffix(r.Path, "/adjust"):
 		return http.StatusOK, encode(api.CreditMoved{
 			Movement: api.Movement{ID: madeID, Kind: r.Path[strings.LastIndex(r.Path, "/")+1:], Customer: "lab", CreditType: "main", Amount: "1", Delta: "1", BalanceAfter: "100", CreatedAt: madeAt},
@@ -58,7 +58,7 @@ func marker() api.Marker {
 	return api.Marker{ID: madeID, ProjectID: madeID, Version: "lab", Environment: "production", TS: madeAt, Source: "deploy", CreatedAt: madeAt}
 }
 
-func tokens(r *Request) api.Tokens {
+func tokens() api.Tokens {
 	return api.Tokens{AccessToken: Secrets[NewToken], RefreshToken: laterRefresh, ExpiresIn: 900, OrganizationID: madeID, UserID: madeID}
 }
 
