@@ -41,24 +41,23 @@ func newAnswer(response *http.Response, kind Kind) answer {
 	}
 	content, err := io.ReadAll(io.LimitReader(response.Body, maxEnvelope+1))
 	if err != nil {
-		response.Body.Close() //nolint:errcheck,gosec // there is no answer
+		response.Body.Close() //nolint:errcheck // there is no answer
 		return answer{outcome: Outcome{Kind: kind, Err: fmt.Errorf("reading the answer: %w", err)}}
 	}
 	if len(content) > maxEnvelope {
 		response.Body = readCloser{io.MultiReader(bytes.NewReader(content), response.Body), response.Body}
 		return answer{response, o}
 	}
-	response.Body.Close() //nolint:errcheck,gosec // it has been read to its end
+	response.Body.Close() //nolint:errcheck // it has been read to its end
 	response.Body = io.NopCloser(bytes.NewReader(content))
-	o.readEnvelope(content)
-	return answer{response, o}
+	return answer{response, withEnvelope(o, content)}
 }
 
-// readEnvelope takes from a refusal what a repeat depends on. An answer in
-// another form leaves the outcome as it is: it is a proxy's. A conflict says in
+// withEnvelope adds to an outcome what its refusal says about a repeat. An answer
+// in another form adds nothing: it is a proxy's. A conflict says in
 // details.retryable what X-Should-Retry says, and keeps it where a proxy takes
 // the header away.
-func (o *Outcome) readEnvelope(content []byte) {
+func withEnvelope(o Outcome, content []byte) Outcome {
 	var envelope struct {
 		Error struct {
 			Code    string `json:"code"`
@@ -69,7 +68,7 @@ func (o *Outcome) readEnvelope(content []byte) {
 		} `json:"error"`
 	}
 	if json.Unmarshal(content, &envelope) != nil {
-		return
+		return o
 	}
 	o.Code = envelope.Error.Code
 	switch string(envelope.Error.Details.Applied) {
@@ -84,6 +83,7 @@ func (o *Outcome) readEnvelope(content []byte) {
 	if err == nil && o.ShouldRetry == "" && o.Status == http.StatusConflict {
 		o.ShouldRetry = strconv.FormatBool(retryable)
 	}
+	return o
 }
 
 // discard lets go of an answer that is followed by another.
@@ -91,6 +91,6 @@ func (a *answer) discard() {
 	if a.response == nil {
 		return
 	}
-	io.Copy(io.Discard, io.LimitReader(a.response.Body, maxDrain)) //nolint:errcheck,gosec // only the connection profits
-	a.response.Body.Close()                                        //nolint:errcheck,gosec // it is not used
+	io.Copy(io.Discard, io.LimitReader(a.response.Body, maxDrain)) //nolint:errcheck // only the connection profits
+	a.response.Body.Close()                                        //nolint:errcheck // it is not used
 }

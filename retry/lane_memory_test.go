@@ -38,6 +38,29 @@ func TestLanesForget(t *testing.T) {
 	}
 }
 
+// TestLanesWithdraw: a turn that comes to one who is leaving is the next one's.
+func TestLanesWithdraw(t *testing.T) {
+	t.Parallel()
+	var lanes Lanes
+	id := laneID{1}
+	(&pass{lanes: &lanes, id: id}).failed(time.Now(), func(int) time.Duration { return 0 })
+	at, turn := lanes.join(id)
+	if turn != nil {
+		t.Fatal("the first has to wait")
+	}
+	_, leaving := lanes.join(id)
+	_, next := lanes.join(id)
+	(&pass{lanes: &lanes, id: id, lane: at}).left()
+	lanes.withdraw(at, leaving)
+	if len(next) != 1 || !<-next {
+		t.Error("the next one has no turn")
+	}
+	(&pass{lanes: &lanes, id: id, lane: at}).left()
+	if at.taken {
+		t.Error("the lane is taken by nobody")
+	}
+}
+
 // TestRenewalsForget: of tokens that are not used any more, a bounded number is
 // remembered; one that is used is not forgotten.
 func TestRenewalsForget(t *testing.T) {

@@ -70,6 +70,15 @@ func (f *failing) request(t *testing.T, id int) *http.Request {
 	return request
 }
 
+// send makes a request and returns the status of the answer.
+func send(transport *retry.Transport, request *http.Request) (int, error) {
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		return 0, err
+	}
+	return response.StatusCode, response.Body.Close()
+}
+
 // TestLanes: requests that fail together come again one at a time, each after a
 // wait that grows for all of them, and together once one has succeeded.
 func TestLanes(t *testing.T) {
@@ -83,9 +92,9 @@ func TestLanes(t *testing.T) {
 			var all sync.WaitGroup
 			for id := range 10 {
 				all.Go(func() {
-					response, err := transport.RoundTrip(f.request(t, id))
-					if name != "unheard of" && (err != nil || response.StatusCode != 202) {
-						t.Errorf("%s: got %v, %v", name, response, err)
+					status, err := send(transport, f.request(t, id))
+					if name != "unheard of" && (err != nil || status != http.StatusAccepted) {
+						t.Errorf("%s: got %d, %v", name, status, err)
 					}
 				})
 			}
@@ -101,7 +110,7 @@ func TestLanes(t *testing.T) {
 			}
 			// What is not repeated narrows the lane, too.
 			if name == "unheard of" {
-				if _, err := transport.RoundTrip(f.request(t, 10)); err != nil || f.at[10] != 1100*time.Millisecond {
+				if _, err := send(transport, f.request(t, 10)); err != nil || f.at[10] != 1100*time.Millisecond {
 					t.Errorf("%s: the next at %v, %v", name, f.at[10:], err)
 				}
 			}
@@ -118,7 +127,7 @@ func TestLanesFair(t *testing.T) {
 		policy := steady
 		policy.MaxAttempts = 1
 		transport := &retry.Transport{Base: f, Policy: policy}
-		if _, err := transport.RoundTrip(f.request(t, 0)); err != nil {
+		if _, err := send(transport, f.request(t, 0)); err != nil {
 			t.Fatal(err)
 		}
 		left := errors.New("the user left")
@@ -128,7 +137,7 @@ func TestLanesFair(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			cancels[id] = cancel
 			all.Go(func() {
-				_, err := transport.RoundTrip(f.request(t, id).WithContext(retry.WithKind(ctx, retry.Event)))
+				_, err := send(transport, f.request(t, id).WithContext(retry.WithKind(ctx, retry.Event)))
 				if gone := id == 1 || id == 2 || id == 4; gone != errors.Is(err, left) {
 					t.Errorf("%d: %v", id, err)
 				}
@@ -164,7 +173,7 @@ func TestLanesApart(t *testing.T) {
 		policy.MaxAttempts = 1
 		lanes := new(retry.Lanes)
 		b := play(reply{status: 503})
-		send := func(url, authorization string, l *retry.Lanes) time.Duration {
+		took := func(url, authorization string, l *retry.Lanes) time.Duration {
 			request, err := http.NewRequestWithContext(t.Context(), "GET", url, http.NoBody)
 			if err != nil {
 				t.Fatal(err)
@@ -173,7 +182,7 @@ func TestLanesApart(t *testing.T) {
 				request.Header.Set("Authorization", authorization)
 			}
 			start := time.Now()
-			if _, err := (&retry.Transport{Base: b, Policy: policy, Lanes: l}).RoundTrip(request); err != nil {
+			if _, err := send(&retry.Transport{Base: b, Policy: policy, Lanes: l}, request); err != nil {
 				t.Fatal(err)
 			}
 			return time.Since(start)
@@ -196,7 +205,7 @@ func TestLanesApart(t *testing.T) {
 			{a + "?v=1&key=3", "", lanes, time.Second},
 			{a + "?key=4", "", lanes, 0},
 		} {
-			if got := send(c.url, c.authorization, c.lanes); got != c.want {
+			if got := took(c.url, c.authorization, c.lanes); got != c.want {
 				t.Errorf("%d: waited %v, want %v", i, got, c.want)
 			}
 		}
@@ -226,21 +235,21 @@ func TestLanesStragglers(t *testing.T) {
 			return reply{status: 429, code: "rate_limited", header: map[string]string{"Retry-After": "5"}}.response(r), nil
 		})}
 		var all sync.WaitGroup
-		send := func(id string) {
+		begin := func(id string) {
 			all.Go(func() {
 				request := newRequest(t, retry.Event, nil)
 				request.Header.Set("X-Id", id)
-				if _, err := transport.RoundTrip(request); err != nil {
+				if _, err := send(transport, request); err != nil {
 					t.Errorf("%s: %v", id, err)
 				}
 			})
 			synctest.Wait()
 		}
-		send("slow success")
-		send("slow failure")
-		send("failure")
+		begin("slow success")
+		begin("slow failure")
+		begin("failure")
 		<-time.After(350 * time.Millisecond)
-		send("next")
+		begin("next")
 		all.Wait()
 		if at["failure"] != 0 || at["next"] != 5400*time.Millisecond {
 			t.Errorf("requests at %v", at)
@@ -259,7 +268,7 @@ func TestLanesImpatience(t *testing.T) {
 		b := play(reply{status: 429, header: map[string]string{"Retry-After": "86400"}})
 		transport := &retry.Transport{Base: b, Policy: policy}
 		response, err := transport.RoundTrip(newRequest(t, retry.Event, nil))
-		if err != nil || response.StatusCode != 429 || time.Since(b.start) != 0 {
+		if err != nil || response.StatusCode != http.StatusTooManyRequests || time.Since(b.start) != 0 {
 			t.Fatalf("got %v, %v", response, err)
 		}
 		ctx, cancel := context.WithTimeout(retry.WithKind(t.Context(), retry.Event), 30*time.Second)
@@ -270,7 +279,7 @@ func TestLanesImpatience(t *testing.T) {
 			t.Errorf("got %v after %v and %d requests", err, time.Since(b.start), len(b.sent))
 		}
 		response, err = transport.RoundTrip(newRequest(t, retry.Event, nil))
-		if err != nil || response.StatusCode != 429 || time.Since(b.start) != time.Minute || len(b.sent) != 2 {
+		if err != nil || response.StatusCode != http.StatusTooManyRequests || time.Since(b.start) != time.Minute || len(b.sent) != 2 {
 			t.Errorf("got %v, %v after %v", response, err, time.Since(b.start))
 		}
 	})
@@ -343,6 +352,33 @@ func TestLanesPanic(t *testing.T) {
 		}
 		if n != 3 {
 			t.Errorf("%d requests", n)
+		}
+	})
+}
+
+// TestLanesOpen: an answer about one object narrows nothing, and a token is
+// renewed outside of its lane: Refresh may use it.
+func TestLanesOpen(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		policy := steady
+		policy.MaxAttempts = 1
+		b := play(
+			reply{status: 409, code: "privacy_job_active"}, reply{status: 500, code: "internal"},
+			reply{status: 401, code: "token_expired"}, reply{status: 200}, reply{status: 200},
+		)
+		transport := &retry.Transport{Base: b, Policy: policy}
+		transport.Refresh = func(ctx context.Context, _ string) (string, error) {
+			_, err := transport.RoundTrip(newRequest(t, retry.Read, nil).WithContext(ctx))
+			return "aps_2", err
+		}
+		for range 3 {
+			if _, err := transport.RoundTrip(newRequest(t, retry.Read, nil)); err != nil {
+				t.Error(err)
+			}
+		}
+		if want := []time.Duration{0, 0, 1e9, 1e9, 1e9}; !slices.Equal(b.at(), want) {
+			t.Errorf("requests at %v, want %v", b.at(), want)
 		}
 	})
 }

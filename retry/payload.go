@@ -82,12 +82,12 @@ func readBody(ctx context.Context, body io.ReadCloser, limit int64) ([]byte, err
 	select {
 	case r := <-read:
 		if r.err != nil {
-			body.Close() //nolint:errcheck,gosec // that it cannot be read is what matters
+			body.Close() //nolint:errcheck // that it cannot be read is what matters
 			return nil, fmt.Errorf("reading the body: %w", r.err)
 		}
 		return r.content, nil
 	case <-ctx.Done():
-		body.Close() //nolint:errcheck,gosec // it is not used
+		body.Close() //nolint:errcheck // it is not used
 		return nil, context.Cause(ctx)
 	}
 }
@@ -109,7 +109,7 @@ func (p *payload) next() (body io.ReadCloser, ok bool) {
 // close closes the body if no attempt has taken it.
 func (p *payload) close() {
 	if p.first != nil {
-		p.first.Close() //nolint:errcheck,gosec // it was not used
+		p.first.Close() //nolint:errcheck // it was not used
 		p.first = nil
 	}
 }

@@ -46,7 +46,7 @@ func TestTransportBodies(t *testing.T) {
 				if err != nil || retry.Attempts(response) != c.attempts || len(b.sent) != c.attempts || body.closed != 1 {
 					t.Fatalf("%d attempts, closed %d times: %v, %v", len(b.sent), body.closed, response, err)
 				}
-				if c.attempts == 1 && (response.StatusCode != 500 || read(t, response) != b.replies[0].text()) {
+				if c.attempts == 1 && (response.StatusCode != http.StatusInternalServerError || read(t, response) != b.replies[0].text()) {
 					t.Errorf("the answer is not the first: %v", response)
 				}
 				for _, s := range b.sent {
@@ -92,7 +92,7 @@ func TestTransportGetBody(t *testing.T) {
 		}
 		b := play(reply{status: 500, code: "internal"})
 		response, err := (&retry.Transport{Base: b, Policy: steady, MaxBody: 1}).RoundTrip(request)
-		if err != nil || response.StatusCode != 500 || len(b.sent) != 2 || first.closed != 1 || second.closed != 1 {
+		if err != nil || response.StatusCode != http.StatusInternalServerError || len(b.sent) != 2 || first.closed != 1 || second.closed != 1 {
 			t.Fatalf("%d attempts: %v, %v", len(b.sent), response, err)
 		}
 		for _, s := range b.sent {

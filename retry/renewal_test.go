@@ -168,7 +168,7 @@ func TestRefreshFinal(t *testing.T) {
 			request.GetBody = nil
 			request.Header.Set("Authorization", c.auth)
 			response, err := transport.RoundTrip(request)
-			if err != nil || response.StatusCode != 401 || !strings.Contains(read(t, response), "token_expired") || retry.Attempts(response) != 1 {
+			if err != nil || response.StatusCode != http.StatusUnauthorized || !strings.Contains(read(t, response), "token_expired") || retry.Attempts(response) != 1 {
 				t.Errorf("%s: got %v, %v", c.name, response, err)
 			}
 			if len(c.session.tokens) != c.sent || len(c.session.refreshed) != c.refreshed {

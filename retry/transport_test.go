@@ -393,7 +393,7 @@ func TestTransportRefusals(t *testing.T) {
 		body = &closing{Reader: strings.NewReader(large)}
 		b = play(reply{status: 422, body: short}, reply{status: 500, body: body}, reply{status: 202})
 		response, err = (&retry.Transport{Base: b, Policy: steady}).RoundTrip(newRequest(t, retry.Event, nil))
-		if err != nil || response.StatusCode != 202 || len(b.sent) != 3 || short.closed != 1 || body.closed != 1 {
+		if err != nil || response.StatusCode != http.StatusAccepted || len(b.sent) != 3 || short.closed != 1 || body.closed != 1 {
 			t.Errorf("got %v, %v after %d attempts; closed %d and %d times", response, err, len(b.sent), short.closed, body.closed)
 		}
 	})
@@ -440,7 +440,7 @@ func TestKindOf(t *testing.T) {
 	} {
 		ctx := t.Context()
 		for _, k := range c.kind {
-			ctx = retry.WithKind(ctx, k)
+			ctx = retry.WithKind(ctx, k) //nolint:fatcontext // that one is within the other is what is tried
 		}
 		request, err := http.NewRequestWithContext(ctx, c.method, "http://example.test/", bytes.NewReader(nil))
 		if err != nil {
@@ -461,21 +461,15 @@ func TestKindOf(t *testing.T) {
 func TestTransportKind(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		for _, c := range []struct {
-			ctx  context.Context
-			want int
-		}{
-			{t.Context(), 2},
-			{retry.WithKind(t.Context(), retry.Mutation), 1},
-		} {
+		for want, ctx := range map[int]context.Context{2: t.Context(), 1: retry.WithKind(t.Context(), retry.Mutation)} {
 			b := play(reply{status: 500, code: "internal"}, reply{status: 200})
 			transport := retry.Transport{Base: b, Policy: steady, Kind: func(*http.Request) retry.Kind { return retry.Event }}
-			request, err := http.NewRequestWithContext(c.ctx, "POST", "http://example.test/", http.NoBody)
+			request, err := http.NewRequestWithContext(ctx, "POST", "http://example.test/", http.NoBody)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := transport.RoundTrip(request); err != nil || len(b.sent) != c.want {
-				t.Errorf("%d attempts, want %d: %v", len(b.sent), c.want, err)
+			if _, err := transport.RoundTrip(request); err != nil || len(b.sent) != want {
+				t.Errorf("%d attempts, want %d: %v", len(b.sent), want, err)
 			}
 		}
 	})
