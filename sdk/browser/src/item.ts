@@ -1,0 +1,97 @@
+import { newID } from './id.js';
+import { isObject, toJSON } from './json.js';
+import type { Settings } from './options.js';
+import type { Row } from './store.js';
+import { version } from './version.js';
+import type { Visitor } from './visitor.js';
+
+/** When a fact happened and its id, where that was before track was called. */
+export interface Fact {
+  /** A UUID. Default: a new one. */
+  eventId?: string | undefined;
+  /** Milliseconds since 1970. Default: now. */
+  ts?: number | undefined;
+}
+
+/** Makes rows of what the page says. Undefined if it can never be sent; why is logged. */
+export interface Items {
+  event(name: string, properties: unknown, fact?: Fact): Row | undefined;
+  /** Undefined, too, if the same was already said in this session. */
+  identify(userId: string, traits: unknown, fact?: Fact): Row | undefined;
+}
+
+export function createItems(settings: Settings, visitor: Visitor): Items {
+  const { log } = settings;
+  let made = 0;
+
+  const row = (id: string, ts: number, item: Record<string, unknown>): Row | undefined => {
+    const body = toJSON({ ...item, ts: new Date(ts).toISOString() });
+    if (body === undefined) {
+      log.warn('not JSON, so not sent', item['event']);
+      return undefined;
+    }
+    // Times of this century have nine digits in base 32; the counter keeps the order within a millisecond.
+    const key = [ts, made++].map((n) => n.toString(32).padStart(9, '0')).join('') + newID();
+    return { key, id, ts, body, size: new TextEncoder().encode(body).length };
+  };
+
+  return {
+    event(name, properties, fact) {
+      if (typeof name !== 'string' || !name.trim()) {
+        log.warn('an event needs a name');
+        return undefined;
+      }
+      const { ts = Date.now(), eventId = newID() } = fact ?? {};
+      return row(eventId, ts, {
+        event_id: eventId,
+        event: name,
+        anon_id: visitor.anonId(),
+        user_id: visitor.userId() || undefined,
+        session_id: visitor.sessionId(ts, true),
+        properties,
+        context: { ...pageContext(), ...settings.context, ...computed(settings) },
+      });
+    },
+    identify(userId, traits, fact) {
+      const id = String(userId ?? '');
+      if (!id || id.length > 200 || (traits !== undefined && !isObject(traits))) {
+        log.warn('identify needs an id and an object');
+        return undefined;
+      }
+      visitor.identify(id);
+      const { ts = Date.now() } = fact ?? {};
+      const said = { anon_id: visitor.anonId(), user_id: id, traits, session_id: visitor.sessionId(ts, true) };
+      const fingerprint = hash(toJSON(said) ?? '');
+      if (visitor.said() === fingerprint) return undefined;
+      const made = row('', ts, said);
+      if (made) visitor.say(fingerprint);
+      return made;
+    },
+  };
+}
+
+/** Where the event happened. Query and fragment are left out: they hold what is not meant for others. */
+function pageContext(): Record<string, unknown> {
+  return {
+    library: { name: 'actionpulse-browser', version },
+    url: location.origin + location.pathname,
+    referrer: document.referrer.replace(/[?#].*/, '') || undefined,
+  };
+}
+
+function computed({ context, log }: Settings): Record<string, unknown> {
+  if (typeof context !== 'function') return context;
+  try {
+    return context();
+  } catch (error) {
+    log.warn('a callback failed', error);
+    return {};
+  }
+}
+
+/** FNV-1a of 32 bits: enough to tell what was said last from what is said now. */
+function hash(text: string): string {
+  let h = 0x811c9dc5;
+  for (let i = 0; i < text.length; i++) h = Math.imul(h ^ text.charCodeAt(i), 0x01000193);
+  return (h >>> 0).toString(36);
+}

@@ -1,0 +1,44 @@
+import { newID } from './id.js';
+import type { Keep } from './keep.js';
+
+/**
+ * Runs work while no other tab of the origin runs work under the same name.
+ * renew says that the work still goes on; it must be called at least every
+ * [leaseTime] milliseconds.
+ */
+export type Lock = (work: (renew: () => void) => Promise<void>) => Promise<void>;
+
+/** How long a tab without Web Locks that was closed in the middle holds the others up. */
+export const leaseTime = 40_000;
+
+/** The lock of a name: a Web Lock, which ends with its tab, else a lease in keep. */
+export function createLock(name: string, keep: Keep): Lock {
+  const { locks } = navigator as { locks?: LockManager };
+  return locks ? (work) => locks.request(name, () => work(() => undefined)) : leaseLock(keep);
+}
+
+/**
+ * A lease is an owner and an end. Two tabs that take it in the same moment are
+ * told apart by reading it again after a while; should both go on, ids keep
+ * what they send from being stored twice.
+ */
+function leaseLock(keep: Keep): Lock {
+  const me = newID();
+  const renew = (): void => keep.set('lease', `${Date.now() + leaseTime} ${me}`);
+  const mine = (): boolean => keep.get('lease').endsWith(me);
+  const free = (): boolean => {
+    const left = parseInt(keep.get('lease')) - Date.now();
+    return !(left > 0 && left <= leaseTime);
+  };
+  return async (work) => {
+    while (!mine()) {
+      if (free()) renew();
+      await new Promise((resolve) => setTimeout(resolve, 50 + 100 * Math.random()));
+    }
+    try {
+      await work(renew);
+    } finally {
+      if (mine()) keep.set('lease', '');
+    }
+  };
+}

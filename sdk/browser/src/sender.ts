@@ -1,0 +1,171 @@
+import { fromJSON } from './json.js';
+import type { Lock } from './lock.js';
+import type { Settings } from './options.js';
+import type { Pause } from './pause.js';
+import { type Answer, backoff, judge, type Verdict } from './verdict.js';
+
+/** One request, from its first attempt until it is settled. */
+export interface Delivery {
+  path: string;
+  /** The body, written anew for each attempt. */
+  body: () => string;
+  /** Whether it may be sent again when it may have been carried out. */
+  repeatable: boolean;
+  /** Whether the request outlives the page. For small bodies only: all such bodies share 64 KiB. */
+  keepalive?: boolean;
+  /** Called with true before an attempt, and with false after one that has certainly done nothing. */
+  mark?: (sent: boolean) => Promise<void>;
+  /**
+   * Takes the JSON of a 2xx. Returns false, and does nothing, if it does not
+   * account for everything that was sent: then it was no answer.
+   */
+  settle: (body: unknown) => Promise<boolean>;
+  /** Makes what is sent next smaller; false if that is not possible. */
+  shrink?: () => boolean;
+  /** Gives the contents up. */
+  drop: (reason: 'refused' | 'outcome_unknown', code: string) => Promise<void>;
+}
+
+/** Where deliveries come from. */
+export interface Source {
+  /** Returns what is to be sent next, if anything. */
+  next(): Promise<Delivery | undefined>;
+}
+
+/** Sends what the sources offer, one request at a time over all tabs. */
+export interface Sender {
+  /** Sends until nothing is left, or until it must wait. Never rejects. */
+  flush(): Promise<void>;
+  /** Whether requests of this page are neither failing nor stopped. */
+  healthy(): boolean;
+  /** Cuts a request that is under way. */
+  abort(): void;
+}
+
+/** What a sender needs from outside. */
+export interface SenderParams {
+  settings: Settings;
+  sources: readonly Source[];
+  lock: Lock;
+  pause: Pause;
+  /** Whether anything may be sent. */
+  allowed: () => boolean;
+  /** Has flush called again in so many milliseconds. */
+  later: (ms: number) => void;
+}
+
+/** Unanswered attempts that failed at once, after which requests are taken to be blocked. */
+const blockedAfter = 5;
+/** A request that is blocked fails within milliseconds; one that is lost takes longer. */
+const atOnce = 1_000;
+
+export function createSender({ settings, sources, lock, pause, allowed, later }: SenderParams): Sender {
+  const { log } = settings;
+  /** Whether nothing more is sent by this page. */
+  let stopped = false;
+  let answered = false;
+  let failedAtOnce = 0;
+  let underWay: AbortController | undefined;
+  let cut = false;
+  let flushing: Promise<void> = Promise.resolve();
+
+  const stop = (code: string, message: string): void => {
+    stopped = true;
+    log.warn(message, code);
+  };
+
+  const attempt = async (delivery: Delivery): Promise<Answer> => {
+    const abort = (underWay = new AbortController());
+    const timer = setTimeout(() => abort.abort(), settings.requestTimeout);
+    try {
+      const response = await fetch(settings.url + delivery.path, {
+        method: 'POST',
+        headers: { Authorization: 'Bearer ' + settings.key, 'Content-Type': 'application/json' },
+        body: delivery.body(),
+        credentials: 'omit',
+        keepalive: delivery.keepalive ?? false,
+        signal: abort.signal,
+      });
+      answered = true;
+      return { status: response.status, headers: response.headers, body: fromJSON(await response.text()) };
+    } catch {
+      return { status: 0 };
+    } finally {
+      clearTimeout(timer);
+      underWay = undefined;
+    }
+  };
+
+  const noteSpeed = (answer: Answer, took: number): void => {
+    failedAtOnce = answer.status === 0 && !answered && took < atOnce && navigator.onLine ? failedAtOnce + 1 : 0;
+    if (failedAtOnce >= blockedAfter) stop('blocked', 'requests are blocked: events are kept, this page sends no more');
+  };
+
+  const wait = ({ code, wait: named }: Verdict): void => {
+    const failures = pause.failures() + 1;
+    const rest = failures >= settings.maxAttempts;
+    // What the server has named is obeyed by the next page, too; a rest of our own is not.
+    const growing = rest ? Math.max(named ?? 0, settings.restInterval) : named ?? backoff(failures, Math.random());
+    pause.begin(Date.now(), growing, rest ? 0 : failures, rest && named === undefined);
+    if (rest) log.warn(`${failures} attempts failed: events are kept and sent later`, code);
+  };
+
+  const repeat = async (delivery: Delivery, verdict: Verdict): Promise<void> => {
+    wait(verdict);
+    if (verdict.unknown && !delivery.repeatable) await delivery.drop('outcome_unknown', verdict.code);
+    else await delivery.mark?.(false);
+  };
+
+  const act = async (delivery: Delivery, verdict: Verdict): Promise<void> => {
+    if (verdict.action === 'repeat') return repeat(delivery, verdict);
+    await delivery.mark?.(false);
+    if (verdict.action === 'stop') return stop(verdict.code, 'refused: events are kept, this page sends no more');
+    if (verdict.action === 'shrink' && delivery.shrink?.()) return;
+    await delivery.drop('refused', verdict.code);
+  };
+
+  const send = async (delivery: Delivery): Promise<void> => {
+    await delivery.mark?.(true);
+    const began = Date.now();
+    cut = false;
+    let answer = await attempt(delivery);
+    if (cut) return;
+    noteSpeed(answer, Date.now() - began);
+    if (answer.status >= 200 && answer.status < 300) {
+      if (await delivery.settle(answer.body)) return pause.end();
+      answer = { status: 0 };
+    }
+    await act(delivery, judge(answer, Date.now()));
+  };
+
+  const next = async (): Promise<Delivery | undefined> => {
+    for (const source of sources) {
+      const delivery = await source.next();
+      if (delivery) return delivery;
+    }
+    return undefined;
+  };
+
+  const drain = async (renew: () => void): Promise<void> => {
+    while (!stopped && allowed() && navigator.onLine) {
+      const left = pause.left(Date.now());
+      if (left > 0) return later(left);
+      renew();
+      const delivery = await next();
+      if (!delivery) return;
+      await send(delivery);
+    }
+  };
+
+  return {
+    flush() {
+      if (stopped || !allowed()) return flushing;
+      return (flushing = flushing.then(() => lock(drain)).catch((error: unknown) => log.warn('sending failed', error)));
+    },
+    healthy: () => !stopped && pause.failures() === 0 && pause.left(Date.now()) === 0,
+    abort() {
+      cut = true;
+      underWay?.abort();
+    },
+  };
+}
