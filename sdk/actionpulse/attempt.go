@@ -45,7 +45,7 @@ func (a attempts) RoundTrip(request *http.Request) (*http.Response, error) {
 		return a.base.RoundTrip(request)
 	}
 	if ctx := request.Context(); ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+		return nil, errors.Join(context.Cause(ctx), closeBody(request))
 	}
 	t.sent++
 	response, err := a.base.RoundTrip(request)
@@ -66,6 +66,14 @@ func (a attempts) RoundTrip(request *http.Request) (*http.Response, error) {
 		t.unknown = t.unknown || appliedBy(t.kind, response.StatusCode, readEnvelope(content)) == AppliedUnknown
 	}
 	return response, nil
+}
+
+// closeBody does what a transport does with a request that it does not make.
+func closeBody(request *http.Request) error {
+	if request.Body == nil {
+		return nil
+	}
+	return request.Body.Close()
 }
 
 // readWhole reads a body to its end and closes it.

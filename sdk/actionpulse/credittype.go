@@ -21,9 +21,11 @@ func (c *CreditTypes) All(ctx context.Context, p Page) iter.Seq2[api.CreditType,
 	return all(p, func(p Page) (*api.List[api.CreditType], error) { return c.List(ctx, p) })
 }
 
-// Declare makes a credit type, or changes what it allows. It is not repeated
-// by itself: a repeat that comes late would undo what another has declared
-// since.
+// Declare makes a credit type. It is refused with conflict if there is one that
+// allows something else. It is repeated like work under a key: a type never
+// changes, so that its name and what it allows say which one is meant, and a
+// repeat returns it.
 func (c *CreditTypes) Declare(ctx context.Context, name string, n api.NewCreditType) (*api.CreditType, error) {
-	return fetch[api.CreditType](ctx, c.link, changes("declareCreditType", http.MethodPut, "/v1/credit-types/{name}", name).with(n))
+	request := changes("declareCreditType", http.MethodPut, "/v1/credit-types/{name}", name).byIdentity()
+	return fetch[api.CreditType](ctx, c.link, request.with(n))
 }

@@ -54,11 +54,12 @@ type Executed struct {
 
 // The waits for an execution.
 const (
-	// preferWait is how long the server is asked to wait for the end. It is
-	// well below the time after which usual proxies cut a silent connection.
-	preferWait = "wait=30"
-	firstPoll  = time.Second
-	lastPoll   = 10 * time.Second
+	// longestWait is how long the server is asked to wait for the end at most.
+	// It is well below the time after which usual proxies cut a silent
+	// connection.
+	longestWait = 30 * time.Second
+	firstPoll   = time.Second
+	lastPoll    = 10 * time.Second
 )
 
 // Execute runs a flow, once for each key (see [WithKey]), and waits until it
@@ -75,12 +76,13 @@ func (x *Executions) Execute(ctx context.Context, e Execute, options ...KeyOptio
 	if err != nil {
 		return nil, err
 	}
-	c.prefer = preferWait
+	c.prefer = x.link.preferredWait(ctx)
 	done, wait, err := x.ask(ctx, c)
 	for err == nil && !hasEnded(done.Status) {
 		if err := x.link.sleep(ctx, wait); err != nil {
 			return done, c.abandoned(err)
 		}
+		c.prefer = x.link.preferredWait(ctx)
 		var now *Executed
 		if now, wait, err = x.ask(ctx, c); now != nil {
 			done.Execution = now.Execution
@@ -128,6 +130,19 @@ func (x *Executions) Wait(ctx context.Context, id string) (*api.Execution, error
 			return now, c.abandoned(err)
 		}
 	}
+}
+
+// preferredWait asks the server to answer while there is time left to hear it:
+// half of what the context and the HTTP client leave.
+func (l *link) preferredWait(ctx context.Context) string {
+	wait := longestWait
+	if deadline, ok := ctx.Deadline(); ok {
+		wait = min(wait, time.Until(deadline)/2)
+	}
+	if l.client.Timeout > 0 {
+		wait = min(wait, l.client.Timeout/2)
+	}
+	return fmt.Sprintf("wait=%d", max(0, wait/time.Second))
 }
 
 func hasEnded(status string) bool { return status != StatusQueued && status != StatusRunning }

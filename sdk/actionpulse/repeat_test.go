@@ -14,7 +14,7 @@ import (
 // changes without a key or an identity, those that write a state that another
 // may have written since, and questions about this very moment.
 var once = []string{
-	"ensureCustomer", "changeCustomer", "declareCreditType", "publishFlow", "pinFlow", "unpinFlow", "archiveFlow", "unarchiveFlow",
+	"ensureCustomer", "changeCustomer", "publishFlow", "pinFlow", "unpinFlow", "archiveFlow", "unarchiveFlow",
 	"cancelExecution", "identify", "getHealth", "getReadiness", "login", "refresh", "logout", "changePassword", "acceptInvitation",
 	"createOrganization", "renameOrganization", "setMemberRole", "removeMember", "createInvitation", "revokeInvitation",
 	"createProject", "renameProject", "createIngestKey", "importIngestKey", "revokeIngestKey", "rotateIngestKey",
