@@ -69,47 +69,25 @@ func (c *deployMarkerCommand) run(ctx context.Context, world deployIO) error {
 	if c.DryRun {
 		return c.printDraft(world.stdout, d)
 	}
-	client, err := c.client(world.lookup)
-	if err != nil {
-		return &exitError{exitUsage, err}
+	if c.Project == "" {
+		return &exitError{exitUsage, errors.New("no project: set ACTIONPULSE_PROJECT_ID or --project")}
 	}
 	if c.MaxAttempts < 1 {
 		return &exitError{exitUsage, errors.New("--max-attempts is at least 1")}
 	}
-	policy := world.policy
-	policy.MaxAttempts = c.MaxAttempts
-	made, err := client.mark(ctx, d, policy)
+	token, err := c.token(world.lookup)
 	if err != nil {
-		return client.failed(d, &made, err)
+		return &exitError{exitUsage, err}
 	}
-	warnings := made.warnings(d, world.now())
+	made, err := c.mark(ctx, d, token, world.policy)
+	if err != nil {
+		return err
+	}
+	warnings := d.warnings(made, world.now())
 	for _, warning := range warnings {
 		fmt.Fprintf(world.stderr, "warning: %s\n", warning) //nolint:errcheck // it is printed with the marker, too
 	}
-	return c.printMarked(world.stdout, d, &made, warnings)
-}
-
-// client returns a client with the token. Its errors never repeat the token,
-// nor a URL that may hold a password.
-func (c *deployMarkerCommand) client(lookup cienv.Lookup) (*markerClient, error) {
-	token, err := c.token(lookup)
-	if err != nil {
-		return nil, err
-	}
-	if c.Project == "" {
-		return nil, errors.New("no project: set ACTIONPULSE_PROJECT_ID or --project")
-	}
-	endpoint, err := c.endpoint()
-	if err != nil {
-		return nil, err
-	}
-	web := newSendClient()
-	return &markerClient{http: web, endpoint: endpoint, token: token}, nil
-}
-
-// endpoint is the address of the method.
-func (c *deployMarkerCommand) endpoint() (string, error) {
-	return methodURL(c.URL, "api", "v1", "projects", c.Project, "release-markers", "deploy")
+	return c.printMarked(world.stdout, d, made, warnings)
 }
 
 // token reads the CI/CD token from its file, else from the environment.
@@ -125,8 +103,8 @@ func (c *deployMarkerCommand) token(lookup cienv.Lookup) (string, error) {
 	if token == "" {
 		return "", errors.New("no CI/CD token: set ACTIONPULSE_CI_TOKEN or --token-file")
 	}
-	if !isWhole(token) {
-		return "", errors.New("the CI/CD token holds white space or control characters: was it copied whole?")
+	if strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return "", errors.New("the CI/CD token holds white space or characters that none has: was it copied whole?")
 	}
 	return token, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/actionpulse/actionpulse/api"
 	"github.com/actionpulse/actionpulse/internal/cienv"
+	"github.com/actionpulse/actionpulse/sdk/actionpulse"
 )
 
 // noValue as a flag's value leaves a member out.
@@ -97,7 +98,10 @@ func (d *markerDraft) chooseKey(c *deployMarkerCommand, run *cienv.Run, known bo
 	if c.Key != "" {
 		d.key, d.keyGiven = c.Key, true
 		d.lines = append(d.lines, draftLine{"key", c.Key, "--key"})
-		return validMarkerKey(c.Key)
+		if err := actionpulse.CheckDeployKey(c.Key); err != nil {
+			return fmt.Errorf("--key: %w", err)
+		}
+		return nil
 	}
 	if !known {
 		return fmt.Errorf("no key: this is none of the CI/CD systems that are known. %s", goodKey)
@@ -119,17 +123,6 @@ func (d *markerDraft) chooseKey(c *deployMarkerCommand, run *cienv.Run, known bo
 const goodKey = `Give --key: a text that is the same on every attempt of this deploy and another for the next, ` +
 	`such as the build's id with the environment: --key "deploy-$BUILD_ID-production". ` +
 	`With a constant the next deploy would not be marked; with a random text each attempt would be`
-
-// The bounds of a key, in characters.
-const minMarkerKey, maxMarkerKey = 8, 128
-
-func validMarkerKey(key string) error {
-	visible := func(r rune) bool { return r <= ' ' || r > '~' || r == ',' }
-	if len(key) < minMarkerKey || len(key) > maxMarkerKey || strings.ContainsFunc(key, visible) {
-		return fmt.Errorf("--key is %d to %d visible ASCII characters without blanks and commas", minMarkerKey, maxMarkerKey)
-	}
-	return nil
-}
 
 func validTS(ts *string) error {
 	if ts == nil {

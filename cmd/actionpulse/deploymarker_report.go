@@ -6,6 +6,9 @@ import (
 	"io"
 	"text/tabwriter"
 	"time"
+
+	"github.com/actionpulse/actionpulse/api"
+	"github.com/actionpulse/actionpulse/sdk/actionpulse"
 )
 
 // longAgo is how old a marker is that a replay should not be of, unless an old
@@ -13,27 +16,27 @@ import (
 const longAgo = 24 * time.Hour
 
 // warnings say what is odd about an answer that is a success all the same.
-func (m *marked) warnings(d *markerDraft, now time.Time) (out []string) {
-	if !m.replayed {
+func (d *markerDraft) warnings(m *actionpulse.DeployMarker, now time.Time) (out []string) {
+	if !m.Replayed {
 		return nil
 	}
-	if m.marker.DeletedAt != nil {
+	if m.DeletedAt != nil {
 		out = append(out, fmt.Sprintf("the marker was deleted at %s, and a repeat does not bring it back; to mark the deploy again, give another key by --name or --key",
-			oneLine(*m.marker.DeletedAt)))
+			oneLine(*m.DeletedAt)))
 	}
 	another := func(what, marker, now string) {
 		out = append(out, fmt.Sprintf("the marker is of %s %s, and this deploy of %s: the key %s is a constant, and this deploy is not marked. Put the build's id into the key",
 			what, oneLine(marker), oneLine(now), d.key))
 	}
 	switch {
-	case m.marker.Version != d.content.Version:
-		another("version", m.marker.Version, d.content.Version)
-	case m.marker.Commit != nil && d.commit != "" && *m.marker.Commit != d.commit:
-		another("commit", *m.marker.Commit, d.commit)
-	case m.marker.Environment != *d.content.Environment:
-		another("environment", m.marker.Environment, *d.content.Environment)
+	case m.Version != d.content.Version:
+		another("version", m.Version, d.content.Version)
+	case m.Commit != nil && d.commit != "" && *m.Commit != d.commit:
+		another("commit", *m.Commit, d.commit)
+	case m.Environment != *d.content.Environment:
+		another("environment", m.Environment, *d.content.Environment)
 	default:
-		if made, err := time.Parse(time.RFC3339Nano, m.marker.CreatedAt); err == nil && now.Sub(made) > longAgo {
+		if made, err := time.Parse(time.RFC3339Nano, m.CreatedAt); err == nil && now.Sub(made) > longAgo {
 			out = append(out, fmt.Sprintf("the marker was made %d hours ago. If this is not an old run that was started again, the key %s is a constant; "+
 				"if it is, and the old version is deployed anew, mark that by another --name", int(now.Sub(made).Hours()), d.key))
 		}
@@ -42,28 +45,29 @@ func (m *marked) warnings(d *markerDraft, now time.Time) (out []string) {
 }
 
 // printMarked prints the marker.
-func (c *deployMarkerCommand) printMarked(w io.Writer, d *markerDraft, m *marked, warnings []string) error {
+func (c *deployMarkerCommand) printMarked(w io.Writer, d *markerDraft, m *actionpulse.DeployMarker, warnings []string) error {
 	if c.JSON {
 		return printJSON(w, struct {
-			Replayed bool            `json:"replayed"`
-			Key      string          `json:"idempotency_key"`
-			System   string          `json:"ci,omitempty"`
-			Marker   json.RawMessage `json:"marker"`
-			Warnings []string        `json:"warnings,omitempty"`
-		}{m.replayed, d.key, d.system, m.text, warnings})
+			Replayed bool        `json:"replayed"`
+			Key      string      `json:"idempotency_key"`
+			System   string      `json:"ci,omitempty"`
+			Marker   *api.Marker `json:"marker"`
+			Warnings []string    `json:"warnings,omitempty"`
+		}{m.Replayed, d.key, d.system, &m.Marker, warnings})
 	}
 	what := "marked"
-	if m.replayed {
+	if m.Replayed {
 		what = "already marked"
 	}
 	lines := []draftLine{
-		{Name: what, Value: fmt.Sprintf("%s in %s at %s", m.marker.Version, m.marker.Environment, m.marker.TS)},
-		{Name: "id", Value: m.marker.ID}, {Name: "key", Value: d.key},
+		{Name: what, Value: fmt.Sprintf("%s in %s at %s", m.Version, m.Environment, m.TS)},
+		{Name: "id", Value: m.ID},
+		{Name: "key", Value: d.key},
 	}
 	for _, l := range []struct {
 		name  string
 		value *string
-	}{{"commit", m.marker.Commit}, {"url", m.marker.URL}, {"title", m.marker.Title}, {"deleted", m.marker.DeletedAt}} {
+	}{{"commit", m.Commit}, {"url", m.URL}, {"title", m.Title}, {"deleted", m.DeletedAt}} {
 		if l.value != nil {
 			lines = append(lines, draftLine{Name: l.name, Value: *l.value})
 		}

@@ -1,114 +1,66 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/actionpulse/actionpulse/api"
 	"github.com/actionpulse/actionpulse/retry"
+	"github.com/actionpulse/actionpulse/sdk/actionpulse"
 )
 
-// maxMarkerAnswer bounds what is read of an answer, in bytes.
-const maxMarkerAnswer = 1 << 20
+// markerAgent is the program's name in User-Agent.
+const markerAgent = "actionpulse-deploy-marker"
 
-// markerClient makes deploy markers with a CI/CD token.
-type markerClient struct {
-	http     *http.Client
-	endpoint string
-	token    string
-}
-
-// marked is what the server answered.
-type marked struct {
-	// text is the marker as it came, marker what is read of it.
-	text   json.RawMessage
-	marker api.Marker
-	// replayed says that an earlier request made it.
-	replayed bool
-	status   int
-	// refusal is what the envelope of a refusal says; zero if there is none.
-	refusal api.ErrorBody
-}
-
-// mark makes the marker, or finds it there, however often it takes to ask.
-func (c *markerClient) mark(ctx context.Context, d *markerDraft, p retry.Policy) (marked, error) {
-	return retry.Do(ctx, p, func(ctx context.Context) (marked, retry.Outcome) { return c.once(ctx, d) })
-}
-
-// once makes the request once. An answer that is cut short, or a success that
-// holds no marker, is no answer.
-func (c *markerClient) once(ctx context.Context, d *markerDraft) (m marked, o retry.Outcome) {
-	o.Kind = retry.Keyed
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.endpoint, bytes.NewReader(d.body))
+// mark makes the marker, or finds it there, however often it takes to ask. Its
+// error carries the exit code and never holds the token, whoever wrote the
+// answer.
+func (c *deployMarkerCommand) mark(ctx context.Context, d *markerDraft, token string, p retry.Policy) (*actionpulse.DeployMarker, error) {
+	p.MaxAttempts = c.MaxAttempts
+	client, err := actionpulse.NewDeployMarkers(c.URL, token, c.Project, actionpulse.WithRetry(p), actionpulse.WithUserAgent(markerAgent))
 	if err != nil {
-		o.Err = err
-		return m, o
+		return nil, &exitError{exitUsage, err}
 	}
-	for name, value := range map[string]string{
-		"Authorization": "Bearer " + c.token, "Content-Type": "application/json",
-		"Idempotency-Key": d.key, "User-Agent": "actionpulse-deploy-marker",
-	} {
-		request.Header.Set(name, value)
+	m, err := client.Create(ctx, d.content, actionpulse.WithKey(d.key))
+	if err == nil && m.ID == "" {
+		err = errors.New("the answer holds no marker")
 	}
-	response, err := c.http.Do(request)
 	if err != nil {
-		o.Err = err
-		return m, o
+		code, text := d.failed(err)
+		return nil, &exitError{code, errors.New(strings.ReplaceAll(text, token, "[token]"))}
 	}
-	content, err := io.ReadAll(io.LimitReader(response.Body, maxMarkerAnswer))
-	if err = errors.Join(err, response.Body.Close()); err != nil {
-		o.Err = fmt.Errorf("reading the answer: %w", err)
-		return m, o
-	}
-	o.Status, m.status = response.StatusCode, response.StatusCode
-	o.RetryAfter, o.ShouldRetry = response.Header.Get("Retry-After"), response.Header.Get("X-Should-Retry")
-	if !o.Succeeded() {
-		m.refusal = refusalOf(content)
-		o.Code = string(m.refusal.Code)
-		return m, o
-	}
-	m.text, m.replayed = content, response.Header.Get("Idempotency-Replayed") == "true"
-	if err := json.Unmarshal(content, &m.marker); err != nil || m.marker.ID == "" {
-		o.Err = errors.New("the answer holds no marker")
-	}
-	return m, o
+	return m, nil
 }
 
-// refusalOf reads the envelope; zero if the answer is in another form, and so a
-// proxy's.
-func refusalOf(content []byte) api.ErrorBody {
-	var envelope api.Error
-	if json.Unmarshal(content, &envelope) != nil {
-		return api.ErrorBody{}
+// failed explains what ended the command, and with which exit code.
+func (d *markerDraft) failed(ended error) (code int, text string) {
+	const again = "; run the same step again: the deploy is not marked twice"
+	e, ok := errors.AsType[*actionpulse.Error](ended)
+	switch {
+	case errors.Is(ended, context.Canceled):
+		return exitInterrupted, oneLine(ended.Error()) + again
+	case !ok:
+		return exitFailure, oneLine(ended.Error()) + again
+	case e.Retryable || e.Status >= http.StatusBadRequest && retry.Decide(retry.Outcome{Kind: retry.Keyed, Status: e.Status, Code: string(e.Code)}, time.Time{}).Retry:
+		return exitGaveUp, fmt.Sprintf("gave up after %d attempts: %s", e.Attempts, oneLine(e.Error())) + again
+	case e.Status == http.StatusConflict && len(e.Details.Differs) > 0:
+		return exitFailure, d.conflict(e.Details.Differs)
 	}
-	return envelope.Error
-}
-
-// failed explains an answer that ended the command. It never holds the token,
-// whoever wrote the answer.
-func (c *markerClient) failed(d *markerDraft, m *marked, ended error) error {
-	code, r := exitOf(ended), m.refusal
-	if r.Code == "" || code == exitGaveUp || code == exitInterrupted {
-		return &exitError{code, fmt.Errorf("%w; run the same step again: the deploy is not marked twice", ended)}
-	}
-	if m.status == http.StatusConflict && len(r.Details.Differs) > 0 {
-		return &exitError{code, errors.New(d.conflict(r.Details.Differs))}
-	}
-	text := fmt.Sprintf("the server refused the marker: %s: %s", r.Code, oneLine(strings.ReplaceAll(r.Message, c.token, "[token]")))
-	switch r.Code {
+	text = fmt.Sprintf("the server refused the marker: %s: %s", e.Code, oneLine(e.Message))
+	switch e.Code {
 	case api.CodeNotFound:
 		text += "; is --project the project of the token?"
 	case api.CodeUnauthenticated, api.CodeForbidden:
 		text += "; it takes a CI/CD token (apc_…) of the project"
+	case "":
+		text = oneLine(e.Error()) + again
 	}
-	return &exitError{code, errors.New(text)}
+	return exitFailure, text
 }
 
 // conflict explains that the key names a marker made from another body: what
@@ -137,13 +89,9 @@ func (d *markerDraft) conflict(differs []string) string {
 
 // agree names what differs, as the subject of a sentence.
 func agree(differs []string) string {
-	names := strings.Join(differs, " and ")
-	if len(differs) > 1 {
-		names = strings.Join(differs[:len(differs)-1], ", ") + " and " + differs[len(differs)-1]
+	last := len(differs) - 1
+	if last == 0 {
+		return oneLine(differs[0]) + " is"
 	}
-	names = oneLine(names)
-	if len(differs) == 1 && !strings.HasSuffix(names, "metadata") {
-		return names + " is"
-	}
-	return names + " are"
+	return oneLine(strings.Join(differs[:last], ", ")+" and "+differs[last]) + " are"
 }
