@@ -48,7 +48,9 @@ func (l *executions) add(e *execution) {
 	l.byID[e.wire.ID] = e
 }
 
-func (e *execution) ended() bool { return e.wire.Status != statusQueued && e.wire.Status != statusRunning }
+func (e *execution) ended() bool {
+	return e.wire.Status != statusQueued && e.wire.Status != statusRunning
+}
 
 // Executions returns the runs of flows as they are now, in the order in which
 // they were made.

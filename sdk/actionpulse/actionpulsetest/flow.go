@@ -37,8 +37,10 @@ type flows map[string]*flow
 type flow struct {
 	slug     string
 	versions []version
-	run      FlowFunc
-	check    func(input json.RawMessage) error
+	// implied says that nobody has published it but [Server.SetFlow].
+	implied bool
+	run     FlowFunc
+	check   func(input json.RawMessage) error
 }
 
 // version is a published definition.
@@ -51,44 +53,48 @@ type version struct {
 	hold, perRun amount
 }
 
-// SetFlow says what comes of runs of a flow from now on, and publishes a flow
-// without a price if there is none of that name. A flow that is executed without
-// it fails the test.
+// SetFlow says what comes of runs of a flow from now on. If there is none of that
+// name it is there from now on, without a price, until one is published. A flow
+// that is executed without SetFlow fails the test.
 func (s *Server) SetFlow(slug string, run FlowFunc) {
 	s.t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.flow(slug, "0").run = run
+	s.flow(slug).run = run
 }
 
 // SetInputCheck says which inputs of a flow are valid: an error fails the
-// execution with invalid_flow_input before anything is run or charged. It
-// publishes the flow as [Server.SetFlow] does.
+// execution with invalid_flow_input before anything is run or charged. The flow
+// is there from now on, as after [Server.SetFlow].
 func (s *Server) SetInputCheck(slug string, check func(input json.RawMessage) error) {
 	s.t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.flow(slug, "0").check = check
+	s.flow(slug).check = check
 }
 
-// PublishFlow publishes a flow of which each run costs an amount of the credit
-// type main, such as "2".
+// PublishFlow publishes a version of a flow of which each run costs an amount of
+// the credit type main, such as "2".
 func (s *Server) PublishFlow(slug, perRun string) {
 	s.t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.flows, slug)
-	s.flow(slug, perRun)
+	definition := fmt.Appendf(nil, `{"steps":[{"id":"run","type":"transform","value":null}],"price":{"per_run":%q}}`, perRun)
+	if _, _, err := s.publish(slug, definition); err != nil {
+		s.t.Fatalf("actionpulsetest: publish %s: %v", slug, err)
+	}
 }
 
-// flow returns a flow, published if it was not there.
-func (s *Server) flow(slug, perRun string) *flow {
+// flow returns a flow, which is implied if it was not there.
+func (s *Server) flow(slug string) *flow {
 	s.t.Helper()
+	if !slugs.MatchString(slug) {
+		s.t.Fatalf("actionpulsetest: no flow can be called %q", slug)
+	}
 	if s.flows[slug] == nil {
-		definition := fmt.Appendf(nil, `{"steps":[{"id":"run","type":"transform","value":null}],"price":{"per_run":%q}}`, perRun)
-		if _, _, err := s.publish(slug, definition); err != nil {
-			s.t.Fatalf("actionpulsetest: publish %s: %v", slug, err)
-		}
+		s.flows[slug] = &flow{slug: slug, implied: true, versions: []version{{
+			definition: []byte(`{"steps":[{"id":"run","type":"transform","value":null}]}`), createdAt: s.time(),
+		}}}
 	}
 	return s.flows[slug]
 }
@@ -125,6 +131,9 @@ func (s *Server) publish(slug string, definition []byte) (f *flow, created bool,
 	if f = s.flows[slug]; f == nil {
 		f = &flow{slug: slug}
 		s.flows[slug] = f
+	}
+	if f.implied {
+		f.implied, f.versions = false, nil
 	}
 	if n := len(f.versions); n > 0 && bytes.Equal(f.versions[n-1].definition, v.definition) {
 		return f, false, nil

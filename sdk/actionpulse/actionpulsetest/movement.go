@@ -157,29 +157,25 @@ func (s *Server) getBalances(x *exchange) (reply, error) {
 	}
 	out := api.Balances{Customer: c.id, At: api.TimeText(at), Balances: map[string]api.Balance{}}
 	for name := range c.accounts {
-		was, there := s.ledger.at(c, name, at)
-		if there {
-			out.Balances[name] = was.wire()
-		}
+		was := s.ledger.at(c, name, at)
+		out.Balances[name] = was.wire()
 	}
 	return jsonReply(http.StatusOK, out)
 }
 
-// at is a balance as it was, and whether it was there.
-func (l *ledger) at(c *customer, creditType string, at time.Time) (was account, there bool) {
+// at is a balance as it was.
+func (l *ledger) at(c *customer, creditType string, at time.Time) (was account) {
 	for _, m := range l.movements {
 		if m.account == c.accounts[creditType] && !m.at.After(at) {
 			was.posted += m.delta
-			there = true
 		}
 	}
 	for _, h := range c.holds {
 		if h.account == c.accounts[creditType] && !h.createdAt.After(at) && (h.closedAt.IsZero() || h.closedAt.After(at)) {
 			was.held += h.amount
-			there = true
 		}
 	}
-	return was, there
+	return was
 }
 
 // listGrants lists what is left of a customer's topups that expire or have a

@@ -30,8 +30,8 @@ type route struct {
 	kinds []kind
 	// limit is the most that a body may hold, 0 if none is read.
 	limit int
-	// intake routes take text/plain and a browser token as ?key=, and may be
-	// called by pages of other origins.
+	// intake routes take text/plain and a browser token as ?key=. Those that a
+	// browser token may call may be called by pages of other origins.
 	intake bool
 	// key is how a keyed route treats its Idempotency-Key.
 	key *idempotency.Policy
@@ -170,7 +170,7 @@ func newPaths(s *Server) *http.ServeMux {
 		if one.method == http.MethodGet {
 			r.methods[http.MethodHead] = &one
 		}
-		r.cors = r.cors || one.intake
+		r.cors = r.cors || slices.Contains(one.kinds, browser)
 	}
 	for _, r := range all {
 		names := slices.Collect(maps.Keys(r.methods))

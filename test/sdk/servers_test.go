@@ -1,0 +1,122 @@
+package sdk
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/actionpulse/actionpulse/internal/apptest"
+	"github.com/actionpulse/actionpulse/sdk/actionpulse/actionpulsetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// scenario is a conversation to be held with both servers.
+type scenario struct {
+	name string
+	talk func(c *conversation)
+}
+
+// TestTheFakeAnswersAsTheRealServer holds every conversation with both servers.
+// Each has a project of its own, and scenarios run at the same time.
+func TestTheFakeAnswersAsTheRealServer(t *testing.T) {
+	t.Parallel()
+	real := apptest.New(t).MustServe()
+	t.Run("with", func(t *testing.T) {
+		for _, s := range slices.Concat(intakeScenarios, accessScenarios, markerScenarios, creditScenarios, holdScenarios, flowScenarios) {
+			t.Run(s.name, func(t *testing.T) {
+				t.Parallel()
+				compare(t, s.talk, realTarget(t, real, s.name), fakeTarget(t))
+			})
+		}
+	})
+}
+
+// TestAnswersThatAreNotKeptAnyMore needs servers that keep them for a second.
+func TestAnswersThatAreNotKeptAnyMore(t *testing.T) {
+	t.Parallel()
+	real := apptest.New(t, "--credits.response_retention", "1s").MustServe()
+	compare(t, expiredAnswers, realTarget(t, real, "expired"), fakeTarget(t, actionpulsetest.WithResponseRetention(time.Second)))
+}
+
+// shownDifferences is how many answers are shown that differ: after the first,
+// others may follow from it.
+const shownDifferences = 5
+
+// compare holds a conversation with both, and demands that it goes alike.
+func compare(t *testing.T, talk func(*conversation), real, fake target) {
+	t.Helper()
+	var said [][]exchange
+	for _, one := range []target{real, fake} {
+		c := &conversation{T: t, target: one, ids: map[string]string{one.projectID: "<project>"}}
+		talk(c)
+		said = append(said, c.said)
+	}
+	if len(said[0]) == 0 || len(said[0]) != len(said[1]) {
+		t.Fatalf("%d exchanges with the real server, %d with the fake", len(said[0]), len(said[1]))
+	}
+	found := 0
+	for i, r := range said[0] {
+		d := cmp.Diff(strings.Split(r.answered, "\n"), strings.Split(said[1][i].answered, "\n"))
+		if d != "" && found < shownDifferences {
+			t.Errorf("%s\n-real +fake: %s", r.asked, d)
+			found++
+		}
+	}
+}
+
+// realTarget makes a project of its own on the real server.
+func realTarget(t *testing.T, r *apptest.Running, name string) target {
+	t.Helper()
+	made := func(path, body, member string) string {
+		status, answer := r.Post(path, r.Setup.AccessToken, body)
+		value, ok := answer[member].(string)
+		if status != http.StatusCreated || !ok {
+			t.Fatalf("%s: %d %v", path, status, answer)
+		}
+		return value
+	}
+	id := made("/api/v1/projects", fmt.Sprintf(`{"name":%q}`, name), "id")
+	at := "/api/v1/projects/" + id
+	client := &http.Client{Transport: &http.Transport{}}
+	t.Cleanup(client.CloseIdleConnections)
+	return target{
+		name: "real", url: r.URL, projectID: id, client: client,
+		browser: made(at+"/ingest-keys", `{"name":"b","kind":"browser"}`, "token"),
+		server:  made(at+"/ingest-keys", `{"name":"s","kind":"server"}`, "token"),
+		legacy:  imported(t, r, at),
+		project: made(at+"/project-keys", `{"name":"p"}`, "token"),
+		ci:      made(at+"/ci-tokens", `{"name":"c"}`, "token"),
+		access:  r.Setup.AccessToken, email: r.Setup.Email, password: r.Setup.Password,
+	}
+}
+
+// imported is a legacy key: one that another system has made.
+func imported(t *testing.T, r *apptest.Running, at string) string {
+	t.Helper()
+	token := "legacy-" + at
+	if status, answer := r.Post(at+"/ingest-keys/import", r.Setup.AccessToken, fmt.Sprintf(`{"name":"l","token":%q}`, token)); status != http.StatusCreated {
+		t.Fatalf("%d %v", status, answer)
+	}
+	return token
+}
+
+// fakeTarget starts a fake server.
+func fakeTarget(t *testing.T, options ...actionpulsetest.Option) target {
+	t.Helper()
+	s := actionpulsetest.NewServer(t, append(options, actionpulsetest.AllowUnknownPaths())...)
+	return target{
+		name: "fake", fake: s, url: s.URL, projectID: s.ProjectID, client: s.Client(),
+		browser: s.BrowserToken, server: s.ServerKey, legacy: s.LegacyKey, project: s.ProjectKey, ci: s.CIToken,
+		access: s.AccessToken, email: s.Email, password: s.Password,
+	}
+}
