@@ -25,6 +25,9 @@ const (
 	// exitExecution: the execution of a flow has ended without success: it
 	// failed or was cancelled.
 	exitExecution = 7
+	// exitBroken: the lab has judged a client or a server, and at least one
+	// rule was broken.
+	exitBroken = 8
 	// exitInterrupted: the command was stopped by a signal.
 	exitInterrupted = 130
 )
