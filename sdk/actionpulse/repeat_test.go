@@ -56,13 +56,16 @@ func TestWhatIsRepeated(t *testing.T) {
 	}
 }
 
+// withoutID is a batch of which one event has no id.
+var withoutID = api.TrackRequest{Events: []api.TrackItem{
+	{EventID: new(one), Event: "e", UserID: "u"}, {Event: "e", UserID: "u"},
+}}
+
 // TestBatchesWithoutIDs: a repeat would store the events a second time.
 func TestBatchesWithoutIDs(t *testing.T) {
 	t.Parallel()
 	s := play(t, hangsUp, says(202, `{}`))
-	_, err := hurried(t, s.URL).Intake.Track(t.Context(), api.TrackRequest{Events: []api.TrackItem{
-		{EventID: new(one), Event: "e", UserID: "u"}, {Event: "e", UserID: "u"},
-	}})
+	_, err := hurried(t, s.URL).Intake.Track(t.Context(), withoutID)
 	if e := asError(t, err); e.Applied != actionpulse.AppliedUnknown || len(s.requests()) != 1 {
 		t.Errorf("%d requests, %v", len(s.requests()), err)
 	}
