@@ -231,24 +231,17 @@ func (t *Tracker) Resume() {
 // no key, are not waited for.
 func (t *Tracker) Flush(ctx context.Context) error {
 	t.mu.Lock()
-	for _, l := range t.lanes {
-		l.flushTo = max(l.flushTo, l.queue.State().Last)
+	upTo := make([]uint64, len(t.lanes))
+	for i, l := range t.lanes {
+		upTo[i] = l.queue.State().Last
+		if ctx.Err() == nil {
+			l.flushTo = max(l.flushTo, upTo[i])
+		}
 	}
 	t.mu.Unlock()
 	t.rouse()
 	for {
-		t.mu.Lock()
-		moved, left, paused := t.moved, false, error(nil)
-		for _, l := range t.lanes {
-			if s := l.queue.State(); l.key == "" || s.Records == 0 || s.Done >= l.flushTo {
-				continue
-			}
-			left = true
-			if l.resting() {
-				paused = errors.Join(paused, l.pause)
-			}
-		}
-		t.mu.Unlock()
+		moved, left, paused := t.unsent(upTo)
 		if !left || paused != nil {
 			return paused
 		}
@@ -258,6 +251,23 @@ func (t *Tracker) Flush(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// unsent reports whether records up to some numbers are left, whether sending
+// them rests, and what is closed when that may have changed.
+func (t *Tracker) unsent(upTo []uint64) (moved <-chan struct{}, left bool, paused error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i, l := range t.lanes {
+		if s := l.queue.State(); l.key == "" || s.Records == 0 || s.Done >= upTo[i] {
+			continue
+		}
+		left = true
+		if l.resting() {
+			paused = errors.Join(paused, l.pause)
+		}
+	}
+	return t.moved, left, paused
 }
 
 // Close sends what there is, as Flush does, and ends the tracker. When ctx is
