@@ -24,8 +24,7 @@ import (
 )
 
 // keyWithAnotherBody uses the key of a deploy marker for another one.
-func keyWithAnotherBody(t *testing.T) refusal {
-	r := apptest.New(t).MustServe()
+func keyWithAnotherBody(t *testing.T, r *apptest.Running) refusal {
 	first := deploy{[]string{"build-1001"}, `{"version":"1.0"}`, "", ""}
 	if s := first.send(t, r); s.status != http.StatusCreated {
 		t.Fatalf("%d %v", s.status, s.body)
@@ -39,9 +38,8 @@ func keyWithAnotherBody(t *testing.T) refusal {
 }
 
 // refusedMove moves credits after others.
-func refusedMove(t *testing.T, m move, before ...move) refusal {
+func refusedMove(t *testing.T, r *apptest.Running, m move, before ...move) refusal {
 	t.Helper()
-	r := apptest.New(t).MustServe()
 	for _, one := range before {
 		one.must(t, r)
 	}
@@ -53,7 +51,7 @@ func refusedMove(t *testing.T, m move, before ...move) refusal {
 }
 
 // expiredToken uses an access token that was made two days ago for a day.
-func expiredToken(t *testing.T) refusal {
+func expiredToken(t *testing.T, _ *apptest.Running) refusal {
 	site := apptest.New(t)
 	db, err := sqldb.Open(t.Context(), sqldb.Options{Path: filepath.Join(site.Dir, "actionpulse.db"), Clock: time.Now})
 	if err != nil {
@@ -71,7 +69,7 @@ func expiredToken(t *testing.T) refusal {
 	return send(t, "POST", r.URL+"/api/v1/projects/"+site.Setup.Project.ID+"/query", secret, strings.NewReader(`{"type":"events"}`))
 }
 
-func suspended(t *testing.T) refusal {
+func suspended(t *testing.T, _ *apptest.Running) refusal {
 	r := apptest.New(t).MustServe()
 	operate(t, r, func(p app.OrganizationParams) error {
 		return app.SuspendOrganization(t.Context(), p, r.Setup.OrganizationID)
@@ -95,7 +93,7 @@ func begin(t *testing.T, r *apptest.Running, size int) net.Conn {
 	return conn
 }
 
-func slowBody(t *testing.T) refusal {
+func slowBody(t *testing.T, _ *apptest.Running) refusal {
 	r := apptest.New(t, "--intake.body_timeout", "200ms").MustServe()
 	conn := begin(t, r, 100)
 	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
@@ -106,7 +104,7 @@ func slowBody(t *testing.T) refusal {
 }
 
 // crowded fills the memory for bodies with requests that never go on.
-func crowded(t *testing.T) refusal {
+func crowded(t *testing.T, _ *apptest.Running) refusal {
 	r := apptest.New(t, "--intake.body_memory", "8MiB").MustServe()
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
@@ -139,7 +137,7 @@ func crowded(t *testing.T) refusal {
 }
 
 // slowQuery asks more of the event store than can be had in its time.
-func slowQuery(t *testing.T) refusal {
+func slowQuery(t *testing.T, _ *apptest.Running) refusal {
 	r := apptest.New(t, "--query.time_budget", "10ms").MustServe()
 	for range 30 {
 		r.TrackNew(1000)

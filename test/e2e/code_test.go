@@ -63,78 +63,76 @@ func readRefusal(t *testing.T, response *http.Response) refusal {
 	return refusal{response.StatusCode, response.Header, api.Code(code), envelope.Error}
 }
 
+// cause makes a server refuse, the one that is given or one of its own.
+type cause func(*testing.T, *apptest.Running) refusal
+
 // TestEveryCodeHasACause produces every row of the catalogue, each code with
 // each of its statuses, with a real cause and checks the envelope against what
-// the catalogue says of it.
+// the catalogue says of it. Causes that need nothing of their own share a
+// server.
 func TestEveryCodeHasACause(t *testing.T) {
-	causes := map[api.Code]func(*testing.T) refusal{
-		api.CodeInvalidCredentials: func(t *testing.T) refusal {
-			r := apptest.New(t).MustServe()
+	shared := apptest.New(t, private).MustServe()
+	causes := map[api.Code]cause{
+		api.CodeInvalidCredentials: func(t *testing.T, r *apptest.Running) refusal {
 			return send(t, "POST", r.URL+"/api/v1/auth/login", "", strings.NewReader(loginBody(r.Setup.Email, "wrong")))
 		},
-		api.CodeConflict: func(t *testing.T) refusal {
-			r := apptest.New(t).MustServe()
+		api.CodeConflict: func(t *testing.T, r *apptest.Running) refusal {
 			url := r.URL + own(r) + "/members/" + r.Setup.UserID
 			return send(t, "PATCH", url, r.Setup.AccessToken, strings.NewReader(`{"role":"viewer"}`))
 		},
-		api.CodeInvalidJSON: func(t *testing.T) refusal {
-			r := apptest.New(t).MustServe()
+		api.CodeInvalidJSON: func(t *testing.T, r *apptest.Running) refusal {
 			return send(t, "POST", r.URL+"/v1/track", r.Setup.ServerKey, strings.NewReader(`{"events":`))
 		},
-		api.CodeUnauthenticated: func(t *testing.T) refusal {
-			r := apptest.New(t).MustServe()
+		api.CodeUnauthenticated: func(t *testing.T, r *apptest.Running) refusal {
 			return send(t, "POST", r.URL+"/v1/track", "", strings.NewReader(goodBatch))
 		},
 		api.CodeTokenExpired:    expiredToken,
 		api.CodePaymentRequired: suspended,
-		api.CodeForbidden: func(t *testing.T) refusal {
-			r := apptest.New(t).MustServe()
+		api.CodeForbidden: func(t *testing.T, r *apptest.Running) refusal {
 			return send(t, "POST", r.URL+"/v1/track", r.Setup.CIToken, strings.NewReader(goodBatch))
 		},
-		api.CodeNotFound: func(t *testing.T) refusal {
-			r := apptest.New(t).MustServe()
+		api.CodeNotFound: func(t *testing.T, r *apptest.Running) refusal {
 			return send(t, "POST", r.URL+"/v1/trac", r.Setup.ServerKey, strings.NewReader(goodBatch))
 		},
-		api.CodeMethodNotAllowed: func(t *testing.T) refusal {
-			r := apptest.New(t).MustServe()
+		api.CodeMethodNotAllowed: func(t *testing.T, r *apptest.Running) refusal {
 			return send(t, "DELETE", r.URL+"/v1/track", r.Setup.ServerKey, nil)
 		},
 		api.CodeRequestTimeout: slowBody,
-		api.CodePayloadTooLarge: func(t *testing.T) refusal {
-			r := apptest.New(t).MustServe()
+		api.CodePayloadTooLarge: func(t *testing.T, r *apptest.Running) refusal {
 			return send(t, "POST", r.URL+"/v1/track", r.Setup.ServerKey, strings.NewReader(strings.Repeat(" ", 1<<20+1)))
 		},
-		api.CodeUnsupportedMediaType: func(t *testing.T) refusal {
-			r := apptest.New(t).MustServe()
+		api.CodeUnsupportedMediaType: func(t *testing.T, r *apptest.Running) refusal {
 			response, err := http.DefaultClient.Do(withHeader(t, r, "Content-Encoding", "br"))
 			if err != nil {
 				t.Fatal(err)
 			}
 			return readRefusal(t, response)
 		},
-		api.CodeValidationFailed: func(t *testing.T) refusal {
-			r := apptest.New(t).MustServe()
+		api.CodeValidationFailed: func(t *testing.T, r *apptest.Running) refusal {
 			return send(t, "POST", r.URL+"/v1/track", r.Setup.ServerKey, strings.NewReader(`{"events":[]}`))
 		},
-		api.CodeRateLimited: func(t *testing.T) refusal {
+		api.CodeRateLimited: func(t *testing.T, _ *apptest.Running) refusal {
 			r := apptest.New(t, "--rate.requests_per_second", "0.001", "--rate.burst", "1").MustServe()
 			r.TrackNew(1)
 			return send(t, "POST", r.URL+"/v1/track", r.Setup.ServerKey, strings.NewReader(goodBatch))
 		},
-		api.CodeInternal: func(t *testing.T) refusal {
+		api.CodeInternal: func(t *testing.T, _ *apptest.Running) refusal {
 			r := apptest.New(t, "--storage.min_free_bytes", "900TB").MustServe()
 			return send(t, "POST", r.URL+"/v1/track", r.Setup.ServerKey, strings.NewReader(goodBatch))
 		},
 		api.CodeUnavailable:            crowded,
 		api.CodeQueryTimeout:           slowQuery,
-		api.CodeIdempotencyKeyRequired: func(t *testing.T) refusal { return refusedMove(t, of("topup", "ada", "", "1")) },
-		api.CodeInvalidRequest:         func(t *testing.T) refusal { return refusedMove(t, of("topup", "ada", "k", "1e3")) },
-		api.CodeCustomerNotFound:       func(t *testing.T) refusal { return refusedMove(t, of("charge", "ada", "k", "1")) },
-		api.CodeInsufficientCredits: func(t *testing.T) refusal {
-			return refusedMove(t, of("charge", "ada", "k2", "2"), of("topup", "ada", "k1", "1"))
+		api.CodeIdempotencyKeyRequired: func(t *testing.T, r *apptest.Running) refusal { return refusedMove(t, r, of("topup", "ada", "", "1")) },
+		api.CodeInvalidRequest: func(t *testing.T, r *apptest.Running) refusal {
+			return refusedMove(t, r, of("topup", "ada", "k", "1e3"))
 		},
-		api.CodeFlowNotFound: func(t *testing.T) refusal {
-			r := apptest.New(t).MustServe()
+		api.CodeCustomerNotFound: func(t *testing.T, r *apptest.Running) refusal {
+			return refusedMove(t, r, of("charge", "nobody", "k", "1"))
+		},
+		api.CodeInsufficientCredits: func(t *testing.T, r *apptest.Running) refusal {
+			return refusedMove(t, r, of("charge", "poor", "k2", "2"), of("topup", "poor", "k1", "1"))
+		},
+		api.CodeFlowNotFound: func(t *testing.T, r *apptest.Running) refusal {
 			return send(t, "GET", r.URL+"/v1/flows/none", r.Setup.ProjectKey, nil)
 		},
 		api.CodeInvalidFlowInput: failing("invalid_flow_input"),
@@ -142,21 +140,21 @@ func TestEveryCodeHasACause(t *testing.T) {
 		api.CodeStepFailed:       failing("step_failed"),
 		api.CodeExecutionTimeout: failing("execution_timeout"),
 		api.CodeOutcomeUnknown:   failing("outcome_unknown"),
-		api.CodeIdempotencyConflict: func(t *testing.T) refusal {
-			return refusedMove(t, of("charge", "ada", "k1", "1"), of("topup", "ada", "k1", "1"))
+		api.CodeIdempotencyConflict: func(t *testing.T, r *apptest.Running) refusal {
+			return refusedMove(t, r, of("charge", "ada", "k3", "1"), of("topup", "ada", "k3", "1"))
 		},
 	}
-	others := map[api.Code]func(*testing.T) refusal{api.CodeValidationFailed: keyWithAnotherBody}
+	others := map[api.Code]cause{api.CodeValidationFailed: keyWithAnotherBody}
 	for _, spec := range api.Catalogue {
 		t.Run(fmt.Sprint(spec.Code, " ", spec.Status), func(t *testing.T) {
-			cause := causes[spec.Code]
+			produce := causes[spec.Code]
 			if spec != api.Lookup(spec.Code) { // a second status
-				cause = others[spec.Code]
+				produce = others[spec.Code]
 			}
-			if cause == nil {
+			if produce == nil {
 				t.Fatal("nothing here produces it")
 			}
-			r := cause(t)
+			r := produce(t, shared)
 			details, ok := r.error["details"].(map[string]any)
 			if !ok || r.code != spec.Code || r.status != spec.Status {
 				t.Fatalf("%d %v, want %d %s", r.status, r.error, spec.Status, spec.Code)

@@ -43,16 +43,15 @@ func hangsUp(t *testing.T) string {
 }
 
 // failing runs the flow of [failures] with a code.
-func failing(code string) func(t *testing.T) refusal {
-	return func(t *testing.T) refusal {
-		r := apptest.New(t, private).MustServe()
+func failing(code string) cause {
+	return func(t *testing.T, r *apptest.Running) refusal {
 		for _, f := range failures(hangsUp(t)) {
 			if f.code != code {
 				continue
 			}
 			asProject(r).publish(t, 201, f.slug, f.definition)
 			request := requestOf(t, asProject(r), http.MethodPost, "/v1/operations/execute", fmt.Sprintf(`{"flow":%q,"input":{"text":"x"}}`, f.slug))
-			request.Header.Set("Idempotency-Key", "k")
+			request.Header.Set("Idempotency-Key", "fails with "+code)
 			response, err := http.DefaultClient.Do(request)
 			if err != nil {
 				t.Fatal(err)
