@@ -1,194 +1,152 @@
 package faultproxy
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
-	"maps"
 	"net"
 	"net/http"
 	"strconv"
-	"sync"
 	"time"
 )
 
 // maxBody bounds what is held of a request, in bytes.
 const maxBody = 64 << 20
 
-// delivered is an answer of the server, held whole.
-type delivered struct {
-	status int
-	header http.Header
-	body   []byte
+// exchange is one request on its way through the proxy.
+type exchange struct {
+	proxy   *Proxy
+	w       http.ResponseWriter
+	r       *http.Request
+	body    []byte
+	arrival arrival
+	fate    fate
+	// entry is what the log will say.
+	entry *Entry
 }
 
 func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 	p.running.RLock()
 	defer p.running.RUnlock()
+	if r.Header.Get("Upgrade") != "" {
+		p.count(func(c *Counts) { c.Refused++ })
+		http.Error(w, "the proxy passes no upgrades", http.StatusNotImplemented)
+		return
+	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
+		if _, large := errors.AsType[*http.MaxBytesError](err); large {
+			p.count(func(c *Counts) { c.Refused++ })
+			http.Error(w, "the body is too large for the proxy", http.StatusRequestEntityTooLarge)
+			return
+		}
 		reset(w)
 		return
 	}
-	f := p.draw(r, body)
-	if f.before+f.after > 0 {
-		p.count(func(c *Counts) { c.Delay++ })
+	x := &exchange{proxy: p, w: w, r: r, body: body}
+	x.arrival, x.fate = p.draw(r, body)
+	x.entry = newEntry(r, x.arrival, x.fate)
+	if p.options.OnFate != nil {
+		defer func() { p.options.OnFate(*x.entry) }()
 	}
-	if !pause(r.Context(), f.before) {
-		return
-	}
-	p.meet(w, r, body, f)
+	defer p.overtake(x.arrival.n)
+	x.run()
 }
 
-// meet lets a request meet its fate.
-func (p *Proxy) meet(w http.ResponseWriter, r *http.Request, body []byte, f fate) {
-	switch f.fault {
+// run lets a request meet its fate.
+func (x *exchange) run() {
+	p := x.proxy
+	if x.fate.before+x.fate.after > 0 {
+		p.count(func(c *Counts) { c.Delay++ })
+	}
+	if !pause(x.r.Context(), x.fate.before) {
+		return
+	}
+	if x.fate.fault == reorder && !p.hold(x) {
+		return
+	}
+	switch x.fate.fault {
 	case dropRequest:
 		p.count(func(c *Counts) { c.DropRequest++ })
-		reset(w)
+		reset(x.w)
 	case tooMany:
 		p.count(func(c *Counts) { c.TooMany++ })
-		w.Header().Set("Retry-After", strconv.Itoa(int(f.retryAfter/time.Second)))
-		http.Error(w, "the proxy has seen too many requests", http.StatusTooManyRequests)
+		x.w.Header().Set("Retry-After", strconv.Itoa(int(x.fate.retryAfter/time.Second)))
+		x.answer("the proxy has seen too many requests", http.StatusTooManyRequests)
 	case serverError:
 		p.count(func(c *Counts) { c.ServerError++ })
-		p.makeUp(w, r, body, f, http.StatusInternalServerError)
+		x.makeUp(http.StatusInternalServerError)
 	case unavailable:
 		p.count(func(c *Counts) { c.Unavailable++ })
-		p.makeUp(w, r, body, f, http.StatusServiceUnavailable)
-	case none, dropAnswer, truncate, duplicate:
-		p.pass(w, r, body, f)
+		x.makeUp(http.StatusServiceUnavailable)
+	case none, dropAnswer, truncate, duplicate, cutWithin, reorder:
+		x.pass()
 	}
+}
+
+// answer writes an answer of the proxy's own.
+func (x *exchange) answer(text string, status int) {
+	x.entry.Status = status
+	http.Error(x.w, text, status)
 }
 
 // makeUp answers in the server's place, with or without having asked it.
-func (p *Proxy) makeUp(w http.ResponseWriter, r *http.Request, body []byte, f fate, status int) {
-	if f.coin {
-		if _, err := p.deliver(r, body); err != nil {
-			p.unreachable(w)
+func (x *exchange) makeUp(status int) {
+	if x.fate.coin {
+		a, err := x.deliver()
+		if err == nil {
+			err = a.discard()
+		}
+		if err != nil {
+			x.unreachable()
 			return
 		}
 	}
-	http.Error(w, "the proxy has failed", status)
+	x.answer("the proxy has failed", status)
 }
 
 // pass asks the server and returns its answer, or a part of it, or nothing.
-func (p *Proxy) pass(w http.ResponseWriter, r *http.Request, body []byte, f fate) {
-	answer, err := p.ask(r, body, f)
+func (x *exchange) pass() {
+	a, err := x.ask()
 	if err != nil {
-		p.unreachable(w)
+		x.unreachable()
 		return
 	}
-	if !pause(r.Context(), f.after) {
+	x.proxy.overtake(x.arrival.n)
+	if !pause(x.r.Context(), x.fate.after) {
+		a.close()
 		return
 	}
-	switch f.fault {
+	x.entry.Status = a.status
+	switch x.fate.fault {
 	case dropAnswer:
-		p.count(func(c *Counts) { c.DropAnswer++ })
-		reset(w)
+		x.proxy.count(func(c *Counts) { c.DropAnswer++ })
+		a.close()
+		reset(x.w)
 	case truncate:
-		p.count(func(c *Counts) { c.Truncate++ })
-		answer.writeHalf(w)
+		x.proxy.count(func(c *Counts) { c.Truncate++ })
+		a.writeHalf(x.w)
+		panic(http.ErrAbortHandler)
+	case cutWithin:
+		x.proxy.count(func(c *Counts) { c.Reset++ })
+		a.writeHalf(x.w)
+		reset(x.w)
 	case duplicate:
-		p.count(func(c *Counts) { c.Duplicate++ })
-		answer.write(w)
+		x.proxy.count(func(c *Counts) { c.Duplicate++ })
+		a.write(x.w)
+	case reorder:
+		x.proxy.count(func(c *Counts) { c.Reorder++ })
+		a.write(x.w)
 	default:
-		p.count(func(c *Counts) { c.Passed++ })
-		answer.write(w)
+		x.proxy.count(func(c *Counts) { c.Passed++ })
+		a.write(x.w)
 	}
 }
 
-func (p *Proxy) unreachable(w http.ResponseWriter) {
-	p.count(func(c *Counts) { c.Unreachable++ })
-	reset(w)
-}
-
-// ask delivers a request once or twice and returns the answer to show.
-func (p *Proxy) ask(r *http.Request, body []byte, f fate) (delivered, error) {
-	if f.fault != duplicate {
-		return p.deliver(r, body)
-	}
-	var answers [2]delivered
-	var errs [2]error
-	var both sync.WaitGroup
-	for i := range answers {
-		both.Go(func() { answers[i], errs[i] = p.deliver(r, body) })
-		if !f.coin {
-			both.Wait()
-		}
-	}
-	both.Wait()
-	shown := 0
-	if f.second {
-		shown = 1
-	}
-	return answers[shown], errs[shown]
-}
-
-// deliver sends the request to the server. The client's leaving does not cut
-// it short: on a real network it would be on its way already.
-func (p *Proxy) deliver(r *http.Request, body []byte) (delivered, error) {
-	p.mu.Lock()
-	p.counts.Deliveries++
-	upstream := p.upstream
-	p.mu.Unlock()
-	out := r.Clone(context.WithoutCancel(r.Context()))
-	out.URL.Scheme, out.URL.Host = "http", upstream
-	out.RequestURI = ""
-	out.Body = http.NoBody
-	if len(body) > 0 {
-		out.Body = io.NopCloser(bytes.NewReader(body))
-	}
-	out.ContentLength = int64(len(body))
-	out.TransferEncoding = nil
-	removeHopByHop(out.Header)
-	if p.onDeliver != nil {
-		p.onDeliver(out)
-	}
-	response, err := p.transport.RoundTrip(out)
-	if err != nil {
-		return delivered{}, err
-	}
-	text, err := io.ReadAll(response.Body)
-	if e := response.Body.Close(); err == nil {
-		err = e
-	}
-	removeHopByHop(response.Header)
-	return delivered{status: response.StatusCode, header: response.Header, body: text}, err
-}
-
-// removeHopByHop drops the headers that are about one connection only.
-func removeHopByHop(h http.Header) {
-	for _, name := range []string{"Connection", "Keep-Alive", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade"} {
-		h.Del(name)
-	}
-}
-
-func (d delivered) writeHead(w http.ResponseWriter) {
-	maps.Copy(w.Header(), d.header)
-	w.WriteHeader(d.status)
-}
-
-func (d delivered) write(w http.ResponseWriter) {
-	d.writeHead(w)
-	if _, err := w.Write(d.body); err != nil {
-		panic(http.ErrAbortHandler) // the client has left; so does its connection
-	}
-}
-
-// writeHalf writes the head as of a whole answer, half the body, and ends the
-// connection.
-func (d delivered) writeHalf(w http.ResponseWriter) {
-	d.header.Set("Content-Length", strconv.Itoa(len(d.body)))
-	d.writeHead(w)
-	if _, err := w.Write(d.body[:len(d.body)/2]); err != nil {
-		panic(http.ErrAbortHandler)
-	}
-	if err := http.NewResponseController(w).Flush(); err != nil {
-		panic(http.ErrAbortHandler)
-	}
-	panic(http.ErrAbortHandler)
+func (x *exchange) unreachable() {
+	x.entry.Unreachable = true
+	x.proxy.count(func(c *Counts) { c.Unreachable++ })
+	reset(x.w)
 }
 
 // reset ends the client's connection so that it sees "connection reset".
