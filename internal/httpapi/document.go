@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
 )
@@ -29,7 +30,7 @@ var docsOperation = operation{
 	},
 }
 
-// documents are what is served about the API itself. They are made once.
+// documents are what is served about the API itself.
 type documents struct {
 	openAPI, page, invite, flowSchema document
 }
@@ -40,7 +41,9 @@ type document struct {
 	body      []byte
 }
 
-func newDocuments(flowSchema []byte) (documents, error) {
+// ownDocuments makes those that follow from this package alone, once a process:
+// they take a noticeable part of a start.
+var ownDocuments = sync.OnceValues(func() (documents, error) {
 	api := newOpenAPI()
 	text, err := openAPIJSON(api)
 	if err != nil {
@@ -55,11 +58,16 @@ func newDocuments(flowSchema []byte) (documents, error) {
 		return documents{}, fmt.Errorf("render the page of invitations: %w", err)
 	}
 	return documents{
-		invite:     newDocument("text/html; charset=utf-8", invite),
-		openAPI:    newDocument("application/json", text),
-		page:       newDocument("text/html; charset=utf-8", page),
-		flowSchema: newDocument("application/json", flowSchema),
+		invite:  newDocument("text/html; charset=utf-8", invite),
+		openAPI: newDocument("application/json", text),
+		page:    newDocument("text/html; charset=utf-8", page),
 	}, nil
+})
+
+func newDocuments(flowSchema []byte) (documents, error) {
+	d, err := ownDocuments()
+	d.flowSchema = newDocument("application/json", flowSchema)
+	return d, err
 }
 
 // openAPIJSON writes the document with its parts in the order in which they
