@@ -120,7 +120,7 @@ func (l *link) setHeaders(h http.Header, c *call) {
 	}
 }
 
-func (c *call) payload() (payload, error) {
+func (c call) payload() (payload, error) {
 	if c.raw != nil {
 		return *c.raw, nil
 	}
@@ -136,7 +136,7 @@ func (c *call) payload() (payload, error) {
 
 // escapedPath puts the parts into the path. It refuses parts that would name
 // another path, or none: empty ones, "." and "..".
-func (c *call) escapedPath() (string, error) {
+func (c call) escapedPath() (string, error) {
 	path := c.path
 	for _, part := range c.parts {
 		begin, end := strings.IndexByte(path, '{'), strings.IndexByte(path, '}')

@@ -218,7 +218,7 @@ func (x *Executions) failed(ctx context.Context, err error) (*Executed, time.Dur
 
 // abandoned is the error of a call whose caller has left while an execution
 // was running.
-func (c *call) abandoned(cause error) *Error {
+func (c call) abandoned(cause error) *Error {
 	e := c.failure("the execution has not ended")
 	e.Err, e.Retryable, e.Attempts = cause, true, 1
 	if c.kind != retry.Read {

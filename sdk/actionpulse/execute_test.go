@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -154,21 +155,21 @@ func TestFollow(t *testing.T) {
 		hangsUp,
 		stream(state+"event: of_the_future\ndata: 1\n\nevent: delta\ndata: {\"step\":\"say\",\ndata: \"text\":\"hi\"}\n\n"+end+state),
 	)
-	var got string
+	var got strings.Builder
 	for e, err := range hurried(t, s.URL).Executions.Follow(t.Context(), "x-1") {
 		switch {
 		case err != nil:
 			t.Fatal(err)
 		case e.Execution != nil:
-			got += e.Execution.Status + " "
+			got.WriteString(e.Execution.Status + " ")
 		case e.Step != nil:
-			got += e.Step.Step + " "
+			got.WriteString(e.Step.Step + " ")
 		case e.Delta != nil:
-			got += e.Delta.Text + " "
+			got.WriteString(e.Delta.Text + " ")
 		}
 	}
-	if got != "running say running hi failed " || len(s.requests()) != 3 {
-		t.Errorf("%q of %d requests", got, len(s.requests()))
+	if got.String() != "running say running hi failed " || len(s.requests()) != 3 {
+		t.Errorf("%q of %d requests", got.String(), len(s.requests()))
 	}
 
 	s = play(t, stream(state))

@@ -12,20 +12,20 @@ import (
 )
 
 // failure is an error of a call that has changed nothing.
-func (c *call) failure(message string) *Error {
+func (c call) failure(message string) *Error {
 	return &Error{Operation: c.operation, Message: message, Applied: AppliedNo, IdempotencyKey: c.key}
 }
 
 // refusedHere is the error of a call that is not sent, because the server
 // would refuse it or take it for another.
-func (c *call) refusedHere(err error) *Error {
+func (c call) refusedHere(err error) *Error {
 	e := c.failure(err.Error())
 	e.Code = api.CodeInvalidRequest
 	return e
 }
 
 // lost is the error of a call to which no answer came.
-func (c *call) lost(t *trail, err error) *Error {
+func (c call) lost(t *trail, err error) *Error {
 	// What net/http puts around an error repeats the URL.
 	if around, ok := errors.AsType[*url.Error](err); ok {
 		err = around.Err
@@ -68,7 +68,7 @@ func (l *link) refused(c *call, t *trail, r *reply) *Error {
 // applied says whether any of the attempts may have made the change. What the
 // last answer says of the key holds for all of them; without such a word an
 // earlier attempt may have made it.
-func (c *call) applied(t *trail, status int, said envelope) Applied {
+func (c call) applied(t *trail, status int, said envelope) Applied {
 	last := appliedBy(c.kind, status, said)
 	switch {
 	case c.kind == retry.Read, last == AppliedYes:

@@ -13,7 +13,7 @@ import (
 
 // awkward are keys that are allowed and easily harmed on their way.
 var awkward = []string{
-	"order-42:email", "x", `"quoted"`, "a b", "comma,semi;colon", "ключ-42", "鍵", "e\u0301", "🎉", "%2F+%20",
+	"order-42:email", "x", `"quoted"`, "a b", "comma,semi;colon", "ключ-42", "κλειδί", "e\u0301", "🎉", "%2F+%20",
 	strings.Repeat("ж", actionpulse.MaxKey), "\u00a0x\u00a0",
 }
 

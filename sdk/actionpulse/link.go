@@ -120,7 +120,7 @@ func (l *link) send(ctx context.Context, c call) (*reply, error) {
 	if c.open {
 		client = &l.open
 	}
-	response, err := client.Do(request)
+	response, err := client.Do(request) //nolint:bodyclose // readWhole closes it, or the reader of the stream
 	if err != nil {
 		return nil, c.lost(t, err)
 	}
@@ -165,7 +165,7 @@ func perform(ctx context.Context, l *link, c call) error {
 
 // unreadable is the error of a success that is not what the API document
 // promises, as from a proxy that answers in the server's place.
-func (c *call) unreadable(r *reply, err error) *Error {
+func (c call) unreadable(r *reply, err error) *Error {
 	e := c.failure(fmt.Sprintf("the answer %d is not in the form of the API", r.status))
 	e.Status, e.RequestID, e.Err = r.status, r.header.Get("X-Request-Id"), err
 	e.Attempts = r.attempts

@@ -135,7 +135,10 @@ func TestExport(t *testing.T) {
 			t.Errorf("export %d: %d movements, %v", i, n, failed)
 		}
 	}
-	for range c.Movements.Export(t.Context(), actionpulse.MovementFilter{}) {
+	for _, err := range c.Movements.Export(t.Context(), actionpulse.MovementFilter{}) {
+		if err != nil {
+			t.Error(err)
+		}
 		break
 	}
 	if _, err := c.Movements.ExportCSV(t.Context(), actionpulse.MovementFilter{}); errors.Is(err, http.ErrAbortHandler) || len(s.requests()) != 5 {

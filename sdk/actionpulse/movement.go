@@ -107,8 +107,7 @@ func (m *Movements) Export(ctx context.Context, f MovementFilter) iter.Seq2[api.
 				return
 			}
 			if err != nil {
-				c := exportCall
-				e := c.failure("the export was cut short")
+				e := exportCall.failure("the export was cut short")
 				e.Err, e.Retryable, e.Attempts = err, true, 1
 				yield(api.Movement{}, e)
 				return

@@ -3,6 +3,7 @@ package actionpulse_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"iter"
 	"slices"
@@ -185,8 +186,7 @@ var creditMethods = map[string][]method{
 			if err != nil {
 				return err
 			}
-			defer csv.Close()
-			return of(io.ReadAll(csv))
+			return errors.Join(of(io.ReadAll(csv)), csv.Close())
 		},
 	},
 	"getMovement": {func(ctx context.Context, c *clients) error { return of(c.Movements.Get(ctx, one)) }},

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -38,7 +39,7 @@ func (p *resetter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		panic(err)
 	}
-	defer answer.Body.Close()
+	defer func() { _ = answer.Body.Close() }()
 	if p.lose.Add(-1) >= 0 {
 		connection, _, err := http.NewResponseController(w).Hijack()
 		if err != nil {
@@ -48,16 +49,14 @@ func (p *resetter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_ = connection.Close()
 		return
 	}
-	for name, values := range answer.Header {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), answer.Header)
 	w.WriteHeader(answer.StatusCode)
 	_, _ = io.Copy(w, answer.Body)
 }
 
 // testReset: connections that are reset after the commit cost neither a
 // movement nor an execution twice, and a change without a key is not repeated.
-func testReset(t *testing.T, r *real) {
+func testReset(t *testing.T, r *site) {
 	ctx := t.Context()
 	proxy := &resetter{to: r.URL}
 	s := httptest.NewServer(proxy)
@@ -87,7 +86,7 @@ func testReset(t *testing.T, r *real) {
 	}
 }
 
-func testFlows(t *testing.T, r *real) {
+func testFlows(t *testing.T, r *site) {
 	ctx := t.Context()
 	hello := must(t, anything[[]byte])(os.ReadFile("../../examples/flows/priced.yaml"))
 	must(t, func(f *api.Flow) bool { return f.Version == 1 })(r.Flows.PublishYAML(ctx, "priced", hello))
@@ -131,7 +130,7 @@ func testFlows(t *testing.T, r *real) {
 	}
 }
 
-func testMarkers(t *testing.T, r *real) {
+func testMarkers(t *testing.T, r *site) {
 	ctx := t.Context()
 	content := api.MarkerContent{Version: "1.4.2", TS: new("2026-05-01T12:00:00Z")}
 	first := must(t, func(m *actionpulse.DeployMarker) bool { return !m.Replayed })(r.deploy.Create(ctx, content, actionpulse.WithKey("pipeline-1")))
@@ -168,7 +167,7 @@ func (e *expire) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-func testTokens(t *testing.T, r *real) {
+func testTokens(t *testing.T, r *site) {
 	ctx := t.Context()
 	var transport expire
 	c := r.clientsOf(t, r.URL, actionpulse.WithTransport(&transport), actionpulse.WithRetry(retry.Policy{MaxAttempts: 1}))
@@ -194,7 +193,7 @@ func testTokens(t *testing.T, r *real) {
 	}
 }
 
-func testIntake(t *testing.T, r *real) {
+func testIntake(t *testing.T, r *site) {
 	ctx := t.Context()
 	c := must(t, anything[*actionpulse.Client])(actionpulse.New(r.URL, r.Setup.ServerKey))
 	batch := api.TrackRequest{Events: []api.TrackItem{
@@ -219,7 +218,7 @@ func testIntake(t *testing.T, r *real) {
 	}
 }
 
-func testServer(t *testing.T, r *real) {
+func testServer(t *testing.T, r *site) {
 	must(t, func(s *api.Status) bool { return s.Status == "ok" })(r.Server.Health(t.Context()))
 	must(t, func(s *api.Status) bool { return s.Status == "ok" })(r.Server.Ready(t.Context()))
 	must(t, func(d json.RawMessage) bool { return bytes.Contains(d, []byte("createDeployMarker")) })(r.Server.OpenAPI(t.Context()))

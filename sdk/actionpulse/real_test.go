@@ -12,8 +12,8 @@ import (
 	"github.com/actionpulse/actionpulse/sdk/actionpulse"
 )
 
-// real is a server with clients that may do all there is.
-type real struct {
+// site is a server with clients that may do all there is.
+type site struct {
 	*clients
 	*apptest.Running
 	project string
@@ -23,13 +23,13 @@ type real struct {
 // started for all of them.
 func TestRealServer(t *testing.T) {
 	t.Parallel()
-	r := &real{Running: apptest.New(t).MustServe()}
+	r := &site{Running: apptest.New(t).MustServe()}
 	r.project = r.Setup.Project.ID
 	r.clients = r.clientsOf(t, r.URL)
 	if _, err := r.app.Login(t.Context(), api.Login{Email: r.Setup.Email, Password: r.Setup.Password}); err != nil {
 		t.Fatal(err)
 	}
-	for name, test := range map[string]func(*testing.T, *real){
+	for name, test := range map[string]func(*testing.T, *site){
 		"credits": testCredits, "keys": testKeysOnServer, "reset": testReset, "holds": testHolds, "lists": testLists,
 		"flows": testFlows, "markers": testMarkers, "tokens": testTokens, "intake": testIntake, "server": testServer,
 	} {
@@ -37,7 +37,7 @@ func TestRealServer(t *testing.T) {
 	}
 }
 
-func (r *real) clientsOf(t *testing.T, url string, options ...actionpulse.Option) *clients {
+func (r *site) clientsOf(t *testing.T, url string, options ...actionpulse.Option) *clients {
 	t.Helper()
 	c, err := actionpulse.New(url, r.Setup.ProjectKey, options...)
 	if err != nil {
@@ -67,7 +67,7 @@ func must[T any](t *testing.T, want func(T) bool) func(T, error) T {
 
 func anything[T any](T) bool { return true }
 
-func testCredits(t *testing.T, r *real) {
+func testCredits(t *testing.T, r *site) {
 	ctx, ada := t.Context(), "ada/ключ 100%+"
 	topup := actionpulse.TopUp{CreditType: "main", Amount: "10.50", Metadata: metadata}
 	first := must(t, func(m *actionpulse.Moved) bool { return !m.Replayed && m.Balance.Available == "10.5" })(
@@ -102,7 +102,7 @@ func testCredits(t *testing.T, r *real) {
 
 // testKeysOnServer: every key that the client lets pass is one that the server
 // takes and knows again, and only the ones that it refuses itself are stopped.
-func testKeysOnServer(t *testing.T, r *real) {
+func testKeysOnServer(t *testing.T, r *site) {
 	for _, key := range awkward {
 		must(t, func(m *actionpulse.Moved) bool { return *m.Movement.IdempotencyKey == key })(
 			r.Customers.TopUp(t.Context(), "keys", actionpulse.TopUp{CreditType: "main", Amount: "1"}, actionpulse.WithKey(key)))
@@ -114,7 +114,7 @@ func testKeysOnServer(t *testing.T, r *real) {
 	}
 }
 
-func testHolds(t *testing.T, r *real) {
+func testHolds(t *testing.T, r *site) {
 	ctx := t.Context()
 	must(t, anything[*actionpulse.Moved])(r.Customers.TopUp(ctx, "bob", actionpulse.TopUp{
 		CreditType: "main", Amount: "10", ExpiresAt: time.Now().Add(time.Hour), Priority: new(1),
@@ -140,7 +140,7 @@ func testHolds(t *testing.T, r *real) {
 	must(t, func(b *api.Balances) bool { return b.Balances["main"].Posted == "9" })(r.Customers.Balances(ctx, "bob", time.Time{}))
 }
 
-func testLists(t *testing.T, r *real) {
+func testLists(t *testing.T, r *site) {
 	ctx := t.Context()
 	var want []string
 	for range 5 {
