@@ -13,16 +13,19 @@ const openTimeout = 3_000;
 /** The database of a name, whose stores are made by upgrade the first time. */
 export function createDatabase(name: string, upgrade: (db: IDBDatabase) => void): Database {
   let opened: Promise<IDBDatabase> | undefined;
-  const transact = async (mode: IDBTransactionMode): Promise<IDBTransaction> => {
+  const transact = async (mode: IDBTransactionMode, again = true): Promise<IDBTransaction> => {
     const db = await (opened ??= open(name, upgrade));
-    return db.transaction(db.objectStoreNames, mode);
+    try {
+      return db.transaction([...db.objectStoreNames], mode);
+    } catch (error) {
+      if (!again) throw error;
+      opened = undefined;
+      return transact(mode, false);
+    }
   };
   return {
     async run(mode, work) {
-      const tx = await transact(mode).catch(() => {
-        opened = undefined;
-        return transact(mode);
-      });
+      const tx = await transact(mode);
       return new Promise((resolve, reject) => {
         const request = work(tx);
         tx.oncomplete = () => resolve(request?.result as never);

@@ -13,8 +13,11 @@ export const leaseTime = 40_000;
 
 /** The lock of a name: a Web Lock, which ends with its tab, else a lease in keep. */
 export function createLock(name: string, keep: Keep): Lock {
-  const { locks } = navigator as { locks?: LockManager };
-  return locks ? (work) => locks.request(name, () => work(() => undefined)) : leaseLock(keep);
+  const lease = leaseLock(keep);
+  return (work) => {
+    const { locks } = navigator as { locks?: LockManager };
+    return locks ? locks.request(name, () => work(() => undefined)) : lease(work);
+  };
 }
 
 /**
@@ -33,7 +36,7 @@ function leaseLock(keep: Keep): Lock {
   return async (work) => {
     while (!mine()) {
       if (free()) renew();
-      await new Promise((resolve) => setTimeout(resolve, 50 + 100 * Math.random()));
+      await new Promise((resolve) => setTimeout(resolve, 100 + 400 * Math.random()));
     }
     try {
       await work(renew);

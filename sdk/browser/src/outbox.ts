@@ -41,6 +41,7 @@ export function createOutbox({ open, settings, gaveUp }: OutboxParams): Outbox {
   let opening: Promise<Store | undefined> | undefined;
   let writing: Promise<unknown> = Promise.resolve();
   let untrimmed = trimEvery;
+  let trimming = Promise.resolve();
 
   const store = (): Promise<Store | undefined> => (opening ??= open());
   const forget = (keys: Iterable<string>): void => {
@@ -85,7 +86,6 @@ export function createOutbox({ open, settings, gaveUp }: OutboxParams): Outbox {
   };
 
   const trim = async (): Promise<void> => {
-    untrimmed = 0;
     const rows = await list();
     const capacity = Math.min(settings.maxBufferBytes, (await store())?.capacity ?? Infinity);
     let bytes = rows.reduce((sum, row) => sum + row.size, 0);
@@ -98,7 +98,10 @@ export function createOutbox({ open, settings, gaveUp }: OutboxParams): Outbox {
     add(row) {
       own.set(row.key, row);
       writing = Promise.all([writing, write(row)]).then(() => undefined);
-      if (++untrimmed > trimEvery) void trim();
+      if (++untrimmed > trimEvery) {
+        untrimmed = 0;
+        trimming = trimming.then(trim);
+      }
     },
     async next(max) {
       for (;;) {

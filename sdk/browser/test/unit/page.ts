@@ -56,10 +56,17 @@ export class FakePage {
   mostConcurrent = 0;
   visibility = 'visible';
   private events = new EventTarget();
+  /** When timers are due. */
+  private due: number[] = [];
   private locks = new FakeLocks();
 
   constructor() {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'], now: Date.parse('2026-05-01T10:00:00Z') });
+    const setTimer = setTimeout;
+    vi.stubGlobal('setTimeout', (work: () => void, ms: number) => {
+      this.due.push(Date.now() + ms);
+      return setTimer(work, ms);
+    });
     vi.stubGlobal('indexedDB', new IDBFactory());
     vi.stubGlobal('localStorage', this.storage);
     vi.stubGlobal('location', { origin: 'https://shop.example', pathname: '/cart' });
@@ -78,15 +85,15 @@ export class FakePage {
   /** A new page of the same browser: nothing in memory is left. */
   load(): void {
     this.events = new EventTarget();
-    const events = this.events;
+    const { events } = this;
+    const page = this;
     vi.stubGlobal('addEventListener', events.addEventListener.bind(events));
     vi.stubGlobal('document', {
       referrer: 'https://search.example/?q=secret#x',
       cookie: '',
       addEventListener: events.addEventListener.bind(events),
-      page: this,
       get visibilityState() {
-        return this.page.visibility;
+        return page.visibility;
       },
     });
   }
@@ -107,10 +114,11 @@ export class FakePage {
     const end = Date.now() + ms;
     await this.idle();
     while (Date.now() < end) {
-      await vi.advanceTimersByTimeAsync(Math.min(50, end - Date.now()));
-      await this.idle(8);
+      const now = Date.now();
+      this.due = this.due.filter((at) => at > now);
+      await vi.advanceTimersByTimeAsync(Math.min(end, ...this.due) - now);
+      await this.idle();
     }
-    await this.idle();
   }
 
   fire(name: string, members: Record<string, unknown> = {}): void {
@@ -132,9 +140,10 @@ export class FakePage {
     return this.warnings.filter(([message]) => message.includes(part)).length;
   }
 
-  private async idle(turns = 120): Promise<void> {
+  /** Lets everything happen that needs no time. */
+  async idle(turns = 100): Promise<void> {
     for (let i = 0; i < turns; i++) {
-      await vi.advanceTimersByTimeAsync(0);
+      if (i % 10 === 0) await vi.advanceTimersByTimeAsync(0);
       await new Promise((resolve) => setImmediate(resolve));
     }
   }
@@ -175,10 +184,8 @@ function aborted(signal: AbortSignal | null | undefined): Promise<'lost'> {
 /** localStorage with a bound. */
 export class FakeStorage {
   [name: string]: unknown;
-  static full = false;
-
   getItem(name: string): string | null {
-    return Object.hasOwn(this, name) ? String(this[name]) : null;
+    return name in this ? String(this[name]) : null;
   }
   setItem(name: string, value: string): void {
     this[name] = value;

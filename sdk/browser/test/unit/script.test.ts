@@ -1,0 +1,58 @@
+import { beforeEach, expect, test, vi } from 'vitest';
+import { FakePage } from './page.js';
+
+interface Global {
+  init(options: unknown): unknown;
+  track(name: string, properties?: unknown): void;
+  identify(user: string): void;
+  optOut(): void;
+  consent?(): string;
+}
+
+let page: FakePage;
+const options = { url: 'https://events.example', key: 'apb_test' };
+
+beforeEach(() => {
+  page = new FakePage();
+  vi.resetModules();
+});
+
+async function load(queue?: unknown[]): Promise<Global> {
+  const window = { actionpulse: queue };
+  vi.stubGlobal('window', window);
+  await import('../../src/script.js');
+  return window.actionpulse as unknown as Global;
+}
+
+test('calls made before the script was there keep their order, time and id', async () => {
+  const id = '018f9f5e-0000-4000-8000-000000000001';
+  const at = Date.now() - 4_000;
+  const global = await load([
+    ['track', ['early', { n: 1 }], at, id],
+    ['identify', ['ada'], at + 1],
+    ['init', [options], at + 2],
+    ['track', ['late'], at + 3, undefined],
+  ]);
+  global.track('now');
+  await page.pass(6_000);
+  expect(page.requests.map(({ path }) => path)).toEqual(['/v1/track', '/v1/identify', '/v1/track']);
+  expect(page.items().map((item) => [item.event, item.ts])).toEqual([
+    ['early', new Date(at).toISOString()],
+    ['late', new Date(at + 3).toISOString()],
+    ['now', new Date(at + 4_000).toISOString()],
+  ]);
+  expect(page.items()[0]).toMatchObject({ event_id: id, properties: { n: 1 } });
+});
+
+test('calls wait for init, with the time of the call', async () => {
+  const global = await load();
+  global.track('early');
+  const ts = new Date().toISOString();
+  await page.pass(3_000);
+  const client = global.init(options);
+  expect(global.init(options)).toBe(client);
+  await page.pass(6_000);
+  expect(page.items().map((item) => [item.event, item.ts])).toEqual([['early', ts]]);
+  global.optOut();
+  expect(global.consent?.()).toBe('denied');
+});
