@@ -74,7 +74,8 @@ func (f *Fault) RetryAfter(d time.Duration) *Fault {
 	return f
 }
 
-// Delay has d pass first, by the machine's clock.
+// Delay has d pass first, by the machine's clock. A client that leaves meanwhile
+// ends the delay, and not the work: it is done, and nobody hears of it.
 func (f *Fault) Delay(d time.Duration) *Fault {
 	f.delay = d
 	return f

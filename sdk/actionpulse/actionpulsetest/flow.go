@@ -81,7 +81,7 @@ func (s *Server) PublishFlow(slug, perRun string) {
 	defer s.mu.Unlock()
 	definition := fmt.Appendf(nil, `{"steps":[{"id":"run","type":"transform","value":null}],"price":{"per_run":%q}}`, perRun)
 	if _, _, err := s.publish(slug, definition); err != nil {
-		s.t.Fatalf("actionpulsetest: publish %s: %v", slug, err)
+		s.t.Fatalf("actionpulsetest: publish %s for %q a run: %v", slug, perRun, err)
 	}
 }
 
