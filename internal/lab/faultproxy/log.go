@@ -2,11 +2,13 @@ package faultproxy
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -92,6 +94,8 @@ func ReadReplay(r io.Reader) (*Replay, error) {
 	if len(out.entries) == 0 {
 		return nil, errors.New("the log is empty")
 	}
+	// Lines are in the order in which requests ended.
+	slices.SortStableFunc(out.entries, func(a, b Entry) int { return cmp.Compare(a.N, b.N) })
 	out.used = make([]bool, len(out.entries))
 	return out, nil
 }

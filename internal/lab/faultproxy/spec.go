@@ -18,7 +18,7 @@ func ParseFaults(text string) (Faults, error) {
 		if part = strings.TrimSpace(part); part == "" {
 			continue
 		}
-		if err := f.set(part); err != nil {
+		if err := setFault(&f, part); err != nil {
 			return Faults{}, fmt.Errorf("fault %q: %w", part, err)
 		}
 	}
@@ -28,14 +28,14 @@ func ParseFaults(text string) (Faults, error) {
 	return f, nil
 }
 
-// set reads one fault.
-func (f *Faults) set(part string) error {
+// setFault reads one fault.
+func setFault(f *Faults, part string) error {
 	name, value, ok := strings.Cut(part, "=")
 	if !ok {
 		return errors.New("it is not like name=0.05")
 	}
 	value, rest, timed := strings.Cut(value, ":")
-	probability, duration := f.field(name)
+	probability, duration := fieldOf(f, name)
 	if probability == nil {
 		return errors.New("there is no such fault: drop-request, drop-answer, reset, truncate, delay, duplicate, reorder, 429, 500 or 503")
 	}
@@ -55,8 +55,8 @@ func (f *Faults) set(part string) error {
 	return nil
 }
 
-// field returns where a fault is kept, and its duration if it has one.
-func (f *Faults) field(name string) (probability *float64, duration *time.Duration) {
+// fieldOf returns where a fault is kept, and its duration if it has one.
+func fieldOf(f *Faults, name string) (probability *float64, duration *time.Duration) {
 	switch fault(name) {
 	case dropRequest:
 		return &f.DropRequest, nil
