@@ -1,7 +1,7 @@
 // Package actionpulse is the Go client of ActionPulse: credits, flows and
 // executions with a project key ([Client]), the application API with access
 // tokens ([App]), release markers from CI/CD ([DeployMarkers]), and events
-// with a durable outbox (Tracker).
+// with a durable outbox ([Tracker]).
 //
 // # What it keeps
 //
