@@ -88,6 +88,8 @@ export async function startReplay(client: Client, options: ReplayOptions = {}): 
       stored: () => void stored(),
       failed,
     });
+    // It may have failed at its first event.
+    if (ended) halt();
   };
 
   const start = (): Promise<void> =>
