@@ -172,8 +172,10 @@ func TestTrackerResumeKeepsRetryAfter(t *testing.T) {
 		if err := tracker.Flush(t.Context()); err == nil {
 			t.Error("Flush has waited for an hour")
 		}
+		time.Sleep(30 * time.Minute) // longer than a pause
+		synctest.Wait()
 		tracker.Resume()
-		time.Sleep(time.Hour - time.Millisecond)
+		time.Sleep(30*time.Minute - time.Millisecond)
 		synctest.Wait()
 		if n := len(s.sent()); n != 1 {
 			t.Errorf("%d requests before Retry-After", n)
@@ -366,12 +368,17 @@ func TestTrackerDoesNotDropAllThatIsRefused(t *testing.T) {
 		if got := tracker.Stats(); got.Rejected != 10 || got.Pending != 90 {
 			t.Errorf("got %+v", got)
 		}
+		time.Sleep(actionpulse.DefaultPause)
+		synctest.Wait()
+		if got := tracker.Stats(); got.Rejected != 11 || got.Pending != 89 {
+			t.Errorf("after a pause: %+v", got)
+		}
 		s.text = "nothing at all"
 		tracker.Resume()
 		synctest.Wait()
 		closeNow(t, tracker)
-		if len(s.stored) != 90 {
-			t.Errorf("%d are stored, want 90", len(s.stored))
+		if len(s.stored) != 89 {
+			t.Errorf("%d are stored, want 89", len(s.stored))
 		}
 	})
 }

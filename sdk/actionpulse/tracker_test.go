@@ -82,6 +82,28 @@ func TestTrackerBatches(t *testing.T) {
 	})
 }
 
+// TestTrackerBodiesFit: what stands between the events counts, too.
+func TestTrackerBodiesFit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, h := newIntake(), &heard{}
+		o := h.options(s)
+		o.MaxBytes, o.Historical, o.CorrectSkew = 1000, true, true
+		tracker := newTracker(t, serverKey, o)
+		for i := range 60 {
+			track(t, tracker, strings.Repeat("e", 1+i))
+		}
+		closeNow(t, tracker)
+		for _, r := range s.sent() {
+			if len(r.body) > 1000 || len(r.body) < 600 && len(s.stored) < 60 {
+				t.Errorf("a body has %d bytes", len(r.body))
+			}
+		}
+		if len(s.stored) != 60 {
+			t.Errorf("%d are stored", len(s.stored))
+		}
+	})
+}
+
 func TestTrackerFlushDoesNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, h := newIntake(), &heard{}
