@@ -16,10 +16,10 @@ import (
 
 // target is a server to talk to, and one project of it that nobody else uses.
 type target struct {
-	name, url, projectID                                  string
-	browser, server, legacy, project, ci, access, refresh string
-	email, password                                       string
-	client                                                *http.Client
+	name, url, projectID                         string
+	browser, server, legacy, project, ci, access string
+	email, password                              string
+	client                                       *http.Client
 	// fake is the fake server, nil for the real one.
 	fake *actionpulsetest.Server
 }
@@ -33,8 +33,9 @@ type conversation struct {
 	ids  map[string]string
 }
 
-// exchange is a request and its answer, without what may differ.
-type exchange struct{ asked, answered string }
+// exchange is a request and its answer, without what may differ; code is that of a
+// refusal.
+type exchange struct{ asked, answered, code string }
 
 // request is one request. Its credential is the project key if it has none.
 type request struct {
@@ -61,7 +62,8 @@ type answer struct {
 func (c *conversation) send(r request) *answer {
 	c.Helper()
 	a := c.quietly(r)
-	c.said = append(c.said, exchange{a.asked, c.form(a)})
+	code, _ := a.at("error.code").(string)
+	c.said = append(c.said, exchange{a.asked, c.form(a), code})
 	return a
 }
 

@@ -17,6 +17,7 @@ var flowScenarios = []scenario{
 	{"executions and their repeats", executions},
 	{"executions that are refused", refusedExecutions},
 	{"executions that fail", failedExecutions},
+	{"codes of failures", codesOfFailures},
 	{"executions that cost", pricedExecutions},
 	{"executions that go on", longExecutions},
 	{"lists of executions", listsOfExecutions},
@@ -47,7 +48,8 @@ var (
 			said, err := textOf(input)
 			return said, "2", err
 		},
-		"broken": fails, "broken-price": fails,
+		"broken": fails(api.CodeStepFailed), "broken-price": fails(api.CodeStepFailed),
+		"refused": fails(api.CodeModelError), "late": fails(api.CodeExecutionTimeout), "lost": fails(api.CodeOutcomeUnknown),
 		"slow": func(ctx context.Context, _ json.RawMessage) (any, string, error) {
 			<-ctx.Done()
 			return nil, "", ctx.Err()
@@ -56,8 +58,10 @@ var (
 	checks = map[string]func(json.RawMessage) error{"shout": hasText, "priced": hasText}
 )
 
-func fails(context.Context, json.RawMessage) (any, string, error) {
-	return nil, "", &actionpulsetest.FlowError{Code: api.CodeStepFailed, Message: "the text is no number"}
+func fails(code api.Code) actionpulsetest.FlowFunc {
+	return func(context.Context, json.RawMessage) (any, string, error) {
+		return nil, "", &actionpulsetest.FlowError{Code: code, Message: "it failed"}
+	}
 }
 
 func hasText(input json.RawMessage) error {
@@ -80,14 +84,19 @@ func textOf(input json.RawMessage) (string, error) {
 func (c *conversation) publish(slugs ...string) {
 	c.Helper()
 	for _, slug := range slugs {
-		c.put("/v1/flows/"+slug, definitions[slug]).wants(201).has("flow.version", "1")
-		if c.fake == nil {
-			continue
-		}
-		c.fake.SetFlow(slug, runs[slug])
-		if checks[slug] != nil {
-			c.fake.SetInputCheck(slug, checks[slug])
-		}
+		c.publishAs(slug, definitions[slug])
+	}
+}
+
+func (c *conversation) publishAs(slug, definition string) {
+	c.Helper()
+	c.put("/v1/flows/"+slug, definition).wants(201).has("flow.version", "1")
+	if c.fake == nil {
+		return
+	}
+	c.fake.SetFlow(slug, runs[slug])
+	if checks[slug] != nil {
+		c.fake.SetInputCheck(slug, checks[slug])
 	}
 }
 
@@ -193,26 +202,6 @@ func refusedExecutions(c *conversation) {
 	c.get("/v1/executions/"+anyID).refuses(404, "not_found")
 	c.get("/v1/executions/nothing").refuses(404, "not_found")
 	c.post("/v1/executions/"+anyID+"/cancel", "", ``).refuses(404, "not_found")
-}
-
-func failedExecutions(c *conversation) {
-	c.publish("shout", "broken", "priced")
-	for _, key := range []string{"sync", "async"} {
-		body := `{"flow":"shout","input":{},"execution_mode":"` + key + `"}`
-		c.execute(key, body).refuses(422, "invalid_flow_input").has("error.details.key", `"taken"`).has("error.details.retryable", "false")
-		for range 3 {
-			c.execute(key, body).wants(200).replayed(true).has("execution.status", `"failed"`).has("execution.error.code", `"invalid_flow_input"`)
-		}
-	}
-	c.execute("broken", `{"flow":"broken","input":{"text":"x"}}`).refuses(502, "step_failed").has("error.details.key", `"taken"`)
-	c.execute("broken", `{"flow":"broken","input":{"text":"x"}}`).wants(200).replayed(true).has("execution.error.code", `"step_failed"`)
-	c.execute("broken", `{"flow":"broken","input":{"a":1}}`).refuses(409, "idempotency_conflict").has("error.details.unit.status", `"failed"`)
-	c.execute("again", `{"flow":"shout","input":{"text":"right"}}`).wants(200).replayed(false) // a new key runs
-	c.move("topup", "ada", "t", "1").wants(200)
-	c.execute("poor", `{"flow":"priced","input":{},"customer":"ada"}`).refuses(402, "insufficient_credits") // money is looked at first
-	c.move("topup", "ada", "t2", "1").wants(200)
-	c.execute("poor", `{"flow":"priced","input":{},"customer":"ada"}`).refuses(422, "invalid_flow_input")
-	c.get("/v1/customers/ada").wants(200).has("balances.main.available", `"2"`)
 }
 
 func pricedExecutions(c *conversation) {

@@ -132,14 +132,14 @@ func (c *conversation) atOnce(n int, r request) map[int]int {
 }
 
 func markersByHand(c *conversation) {
-	make := func(body string) *answer {
+	byHand := func(body string) *answer {
 		return c.send(request{path: c.markers(), credential: c.access, key: "by-hand-1", body: body})
 	}
-	make(`{"version":"1"}`).wants(201).has("source", `"manual"`)
-	make(`{"version":"1"}`).wants(201)
-	make(`{}`).refuses(422, "validation_failed")
+	byHand(`{"version":"1"}`).wants(201).has("source", `"manual"`)
+	byHand(`{"version":"1"}`).wants(201)
+	byHand(`{}`).refuses(422, "validation_failed")
 	for i := range 5 {
-		make(fmt.Sprintf(`{"version":"v%d","ts":"2026-05-0%dT10:00:00Z","environment":"staging"}`, i, i+1)).wants(201)
+		byHand(fmt.Sprintf(`{"version":"v%d","ts":"2026-05-0%dT10:00:00Z","environment":"staging"}`, i, i+1)).wants(201)
 	}
 	a := c.list("?environment=staging&limit=2").wants(200).has("items.0.version", `"v4"`)
 	a = c.list("?environment=staging&limit=2&cursor="+a.text("next_cursor")).wants(200).has("items.0.version", `"v2"`)

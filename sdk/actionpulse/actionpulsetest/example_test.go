@@ -1,4 +1,4 @@
-package actionpulsetest_test
+package actionpulsetest_test //nolint:testableexamples // TestExample runs what it shows
 
 import (
 	"context"

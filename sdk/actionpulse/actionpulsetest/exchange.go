@@ -6,7 +6,6 @@ import (
 	"errors"
 	"maps"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -143,52 +142,6 @@ func (s *Server) answer(res *resource, x *exchange) (reply, error) {
 	return x.route.handle(s, x)
 }
 
-// authenticate finds out who calls and whether they may.
-func (s *Server) authenticate(x *exchange) error {
-	if x.route.kinds == nil {
-		return nil
-	}
-	given, inURL := bearer(x.r.Header), false
-	if query := x.r.URL.Query()["key"]; given == "" && x.route.intake && len(query) == 1 {
-		given, inURL = query[0], true
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var err error
-	if x.caller, err = s.whose(given); err != nil {
-		return err
-	}
-	if inURL && x.caller != browser {
-		return refuse(api.CodeUnauthenticated, "only a browser token may be sent as ?key=")
-	}
-	if !slices.Contains(x.route.kinds, x.caller) {
-		return refuse(api.CodeForbidden, "a credential of this kind may not call this method")
-	}
-	return nil
-}
-
-// whose returns the kind of a credential. It refuses with unauthenticated and
-// token_expired.
-func (s *Server) whose(given string) (kind, error) {
-	known := map[string]kind{
-		s.BrowserToken: browser, s.ServerKey: server, s.LegacyKey: legacy, s.ProjectKey: project, s.CIToken: ci,
-	}
-	if k, ok := known[given]; ok {
-		return k, nil
-	}
-	return access, s.sessions.check(given, s.time())
-}
-
-// bearer returns the secret of the one Authorization header, or nothing.
-func bearer(h http.Header) string {
-	const scheme = "bearer "
-	values := h["Authorization"]
-	if len(values) != 1 || len(values[0]) <= len(scheme) || !strings.EqualFold(values[0][:len(scheme)], scheme) {
-		return ""
-	}
-	return strings.TrimLeft(values[0][len(scheme):], " ")
-}
-
 // requestID returns the caller's own id if it may be used, else a new one.
 func requestID(r *http.Request) string {
 	given := r.Header["X-Request-Id"]
@@ -226,10 +179,13 @@ func (x *exchange) refused(err error) reply {
 	if status == http.StatusUnauthorized {
 		h.Set("WWW-Authenticate", "Bearer")
 	}
-	body, _ := marshal(map[string]any{"error": map[string]any{ //nolint:errchkjson // texts, numbers and what was JSON
+	body, err := marshal(map[string]any{"error": map[string]any{
 		"code": f.code, "message": f.message, "request_id": x.id, "details": details,
 	}})
-	return reply{status: status, body: body}
+	if err != nil { // details that a test has scripted
+		body = []byte(err.Error())
+	}
+	return reply{status: status, body: body, foreign: err != nil}
 }
 
 // details completes what a refusal says with what its code implies.

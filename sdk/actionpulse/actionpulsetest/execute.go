@@ -110,7 +110,7 @@ func (s *Server) await(x *exchange, e *execution, d time.Duration) {
 	case <-e.done:
 	case <-over:
 	case <-x.r.Context().Done():
-	case <-s.ctx.Done():
+	case <-s.over:
 	}
 }
 
@@ -203,7 +203,7 @@ func (s *Server) begin(e *execution) {
 		return
 	}
 	var ctx context.Context
-	ctx, e.stop = context.WithCancel(s.ctx)
+	ctx, e.stop = context.WithCancel(context.Background())
 	if !e.async {
 		s.start(e)
 	}

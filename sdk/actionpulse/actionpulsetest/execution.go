@@ -36,7 +36,8 @@ type execution struct {
 	// aside for it, nil if nothing.
 	price amount
 	hold  *hold
-	// done is closed when it has ended; stop ends its context.
+	// done is closed when it has ended; stop ends its context, and is nil if it
+	// has none.
 	done chan struct{}
 	stop func()
 }
@@ -62,6 +63,17 @@ func (s *Server) Executions() []api.Execution {
 		list = append(list, e.wire)
 	}
 	return list
+}
+
+// stopRuns ends the contexts of all runs.
+func (s *Server) stopRuns() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range s.runsOf.list {
+		if e.stop != nil {
+			e.stop()
+		}
+	}
 }
 
 func (s *Server) start(e *execution) {

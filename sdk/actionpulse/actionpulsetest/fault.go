@@ -145,7 +145,7 @@ func (s *Server) meet(x *exchange, work func() (reply, error)) (reply, error) {
 		select {
 		case <-timer.C:
 		case <-x.r.Context().Done():
-		case <-s.ctx.Done():
+		case <-s.over:
 		}
 	}
 	switch f.what {

@@ -29,7 +29,7 @@ type hold struct {
 	amount, captured    amount
 	pins                []pin
 	account             *account
-	print               idempotency.Print
+	content             idempotency.Print
 	expiresAt           time.Time
 	createdAt, closedAt time.Time
 	wire                api.Hold
@@ -89,15 +89,15 @@ func (s *Server) placeHold(x *exchange) (reply, error) {
 	if c == nil {
 		return reply{}, errNoCustomer
 	}
-	print := holdContent.Print(&idempotency.Request{Body: x.body})
+	content := holdContent.Print(&idempotency.Request{Body: x.body})
 	if h := c.hold(id); h != nil {
-		if differs := print.Differs(h.print); len(differs) > 0 {
+		if differs := content.Differs(h.content); len(differs) > 0 {
 			return reply{}, refuse(api.CodeConflict, "there is a hold of this name with other content").
 				with("state", h.wire.State).with("differs", differs)
 		}
 		return s.holdReply(http.StatusOK, h)
 	}
-	h := &hold{amount: n, account: s.ledger.account(c, in.CreditType), print: print, expiresAt: expiryOf(in.ExpiresAt)}
+	h := &hold{amount: n, account: s.ledger.account(c, in.CreditType), content: content, expiresAt: expiryOf(in.ExpiresAt)}
 	if past(h.expiresAt, s.time()) {
 		return reply{}, invalidRequest("expires_at", "must be in the future")
 	}

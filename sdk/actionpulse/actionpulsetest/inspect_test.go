@@ -135,7 +135,7 @@ func TestAnExecutionIsCancelledAtTheEnd(t *testing.T) {
 	endless := func(ctx context.Context, _ json.RawMessage) (any, string, error) {
 		<-ctx.Done()
 		ended <- struct{}{}
-		return nil, "", ctx.Err()
+		return "nobody hears of it", "", context.Cause(ctx)
 	}
 	failures := failuresOf(func(s *actionpulsetest.Server) {
 		s.SetFlow("endless", endless)

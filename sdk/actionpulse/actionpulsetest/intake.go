@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/actionpulse/actionpulse/api"
@@ -57,7 +58,7 @@ func newIntake() *intake { return &intake{claims: map[claim]time.Time{}} }
 func (s *Server) Events() []Event {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]Event(nil), s.intake.events...)
+	return slices.Clone(s.intake.events)
 }
 
 // Links returns the links of devices and users, in the order in which they were
@@ -65,14 +66,13 @@ func (s *Server) Events() []Event {
 func (s *Server) Links() []Link {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]Link(nil), s.intake.links...)
+	return slices.Clone(s.intake.links)
 }
 
 // batch is the body of track.
 type batch struct {
-	clock      clock
-	historical bool
-	items      []json.RawMessage
+	clock clock
+	items []json.RawMessage
 }
 
 // maxItems is how many items a batch may hold.
@@ -84,10 +84,9 @@ func (s *Server) track(x *exchange) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	if b.historical && x.caller == browser {
+	if b.clock.historical && x.caller == browser {
 		return reply{}, refuse(api.CodeForbidden, "historical is for server and legacy keys only")
 	}
-	b.clock.historical = b.historical
 	out := api.TrackResponse{Rejected: []api.Rejection{}}
 	for i, raw := range b.items {
 		e, own, rejection := readItem(raw)
@@ -138,20 +137,9 @@ func readBatch(body []byte) (batch, error) {
 		if err := checkMember(value); err != nil {
 			return err
 		}
-		switch ok := true; name {
-		case "events":
-			seen = true
-		case "sent_at":
-			if !isNull(value) {
-				if b.clock.sentAt, ok = parseTime(value); !ok {
-					invalid = invalidField("sent_at", "must be a time in RFC 3339 or integer milliseconds since 1970")
-				}
-			}
-		case "historical":
-			if value[0] != 't' && value[0] != 'f' && !isNull(value) {
-				invalid = invalidField("historical", "must be true or false")
-			}
-			b.historical = value[0] == 't'
+		seen = seen || name == "events"
+		if err := b.set(name, value); err != nil {
+			invalid = err
 		}
 		return nil
 	})
@@ -166,6 +154,24 @@ func readBatch(body []byte) (batch, error) {
 		return b, invalidField("events", "must hold 1 to 1000 items")
 	}
 	return b, nil
+}
+
+// set reads a member of the body that says something of all items. It refuses
+// with validation_failed.
+func (b *batch) set(name string, value json.RawMessage) error {
+	switch {
+	case name == "sent_at" && !isNull(value):
+		at, ok := parseTime(value)
+		if b.clock.sentAt = at; !ok {
+			return invalidField("sent_at", "must be a time in RFC 3339 or integer milliseconds since 1970")
+		}
+	case name == "historical":
+		b.clock.historical = value[0] == 't'
+		if value[0] != 't' && value[0] != 'f' && !isNull(value) {
+			return invalidField("historical", "must be true or false")
+		}
+	}
+	return nil
 }
 
 // eachMember calls read for each member of the object that a body must be. It
@@ -257,12 +263,9 @@ func (s *Server) alias(x *exchange) (reply, error) {
 // link notes a link that was not there.
 func (s *Server) link(e Event) {
 	one := Link{e.AnonID, e.UserID}
-	for _, l := range s.intake.links {
-		if l == one {
-			return
-		}
+	if !slices.Contains(s.intake.links, one) {
+		s.intake.links = append(s.intake.links, one)
 	}
-	s.intake.links = append(s.intake.links, one)
 }
 
 // readPerson returns the members of a body about a person, but those that are

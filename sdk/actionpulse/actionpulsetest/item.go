@@ -195,12 +195,17 @@ func parseTime(raw json.RawMessage) (time.Time, bool) {
 		second, leap = "59", time.Second
 	}
 	t, err := time.Parse(time.RFC3339, m[1]+"T"+m[2]+second+m[4]+strings.ToUpper(m[5]))
-	next := t.UTC().Truncate(time.Second).Add(time.Second)
-	if err != nil || leap > 0 && !(next.Day() == 1 && next.Hour() == 0 && next.Minute() == 0 && next.Second() == 0) {
+	if err != nil || leap > 0 && !endsMonth(t) {
 		return time.Time{}, false
 	}
 	ms := t.Add(leap).UnixMilli()
 	return time.UnixMilli(ms).UTC(), ms >= firstMillis && ms <= lastMillis
+}
+
+// endsMonth says whether a leap second can follow t.
+func endsMonth(t time.Time) bool {
+	next := t.UTC().Truncate(time.Second).Add(time.Second)
+	return next.Day() == 1 && next.Hour() == 0 && next.Minute() == 0 && next.Second() == 0
 }
 
 // clock is what a request says of its sender's clock.

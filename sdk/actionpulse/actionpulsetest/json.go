@@ -199,8 +199,7 @@ const (
 // fieldsOf returns the members of a type of package api, in their order.
 func fieldsOf(t reflect.Type) []field {
 	var list []field
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		if f.Anonymous {
 			list = append(list, fieldsOf(f.Type)...)
 			continue

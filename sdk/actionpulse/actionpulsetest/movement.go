@@ -119,14 +119,11 @@ func (s *Server) reverseMovement(x *exchange) (reply, error) {
 
 // reverse undoes an amount of a movement that was not reversed.
 func (s *Server) reverse(m *movement, n amount, reason *string) (reply, error) {
-	delta, err := n, error(nil)
-	if m.delta < 0 {
-		err = m.account.add(n, s.time())
-	} else {
-		delta = -n
-		err = m.account.takeBack(m.wire.ID, n, s.time())
+	delta, undo := n, func() error { return m.account.add(n, s.time()) }
+	if m.delta > 0 {
+		delta, undo = -n, func() error { return m.account.takeBack(m.wire.ID, n, s.time()) }
 	}
-	if err != nil {
+	if err := undo(); err != nil {
 		return reply{}, m.account.refusal(err)
 	}
 	m.undo = s.ledger.add(m.account, "reversal", n, delta)

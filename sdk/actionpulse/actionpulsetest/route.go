@@ -69,10 +69,10 @@ func routes() []route {
 }
 
 func intakeRoutes() []route {
-	any, own := []kind{browser, server, legacy}, []kind{server, legacy}
+	all, own := []kind{browser, server, legacy}, []kind{server, legacy}
 	return []route{
-		{method: "POST", path: "/v1/track", kinds: any, limit: trackLimit, intake: true, handle: (*Server).track},
-		{method: "POST", path: "/v1/identify", kinds: any, limit: itemLimit, intake: true, handle: (*Server).identify},
+		{method: "POST", path: "/v1/track", kinds: all, limit: trackLimit, intake: true, handle: (*Server).track},
+		{method: "POST", path: "/v1/identify", kinds: all, limit: itemLimit, intake: true, handle: (*Server).identify},
 		{method: "POST", path: "/v1/alias", kinds: own, limit: itemLimit, intake: true, handle: (*Server).alias},
 	}
 }

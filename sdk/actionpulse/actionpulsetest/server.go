@@ -1,7 +1,6 @@
 package actionpulsetest
 
 import (
-	"context"
 	"crypto/rand"
 	"net/http"
 	"net/http/httptest"
@@ -43,8 +42,8 @@ type Server struct {
 	quiet     bool
 	window    time.Duration
 	retention time.Duration
-	// ctx ends when the server is closed; runs are those of flows.
-	ctx  context.Context
+	// over is closed when the test ends; runs are those of flows.
+	over chan struct{}
 	runs sync.WaitGroup
 
 	// mu guards everything below.
@@ -100,18 +99,21 @@ func NewServer(t testing.TB, options ...Option) *Server {
 	first := s.sessions.begin(s.time())
 	s.AccessToken, s.RefreshToken = first.AccessToken, first.RefreshToken
 	s.paths = newPaths(s)
-	var cancel context.CancelFunc
-	s.ctx, cancel = context.WithCancel(context.Background())
+	s.over = make(chan struct{})
 	s.server = httptest.NewServer(http.HandlerFunc(s.serve))
 	s.URL = s.server.URL
-	t.Cleanup(func() {
-		cancel()
-		s.server.CloseClientConnections()
-		s.server.Close()
-		s.runs.Wait()
-		s.checkScript()
-	})
+	t.Cleanup(s.close)
 	return s
+}
+
+// close ends the server, and then what it has begun.
+func (s *Server) close() {
+	close(s.over)
+	s.server.CloseClientConnections()
+	s.server.Close()
+	s.stopRuns()
+	s.runs.Wait()
+	s.checkScript()
 }
 
 // Client is an HTTP client of the server whose connections end with it.
@@ -135,8 +137,8 @@ func (s *Server) SetTime(at time.Time) {
 	s.now = func() time.Time { return at }
 }
 
-// Advance moves the server's clock on by d, or back if d is negative. A clock
-// that goes goes on.
+// Advance moves the server's clock on by d, or back if d is negative. Whether it
+// stands still does not change.
 func (s *Server) Advance(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
