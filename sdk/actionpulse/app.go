@@ -2,6 +2,7 @@ package actionpulse
 
 import (
 	"context"
+	"errors"
 	"net/http"
 
 	"github.com/actionpulse/actionpulse/api"
@@ -69,10 +70,16 @@ func (a *App) Login(ctx context.Context, login api.Login) (*api.Tokens, error) {
 }
 
 // Refresh spends the refresh token for new tokens before the access token has
-// expired, or to work in another organization; empty means the present one. It
-// returns [ErrSessionEnded] as a request whose token has expired does.
+// expired, or to work in another organization; empty means the present one. Its
+// error wraps [ErrSessionEnded] as that of a request whose token has expired.
 func (a *App) Refresh(ctx context.Context, organizationID string) (*api.Tokens, error) {
-	return a.session.move(ctx, organizationID)
+	tokens, err := a.session.move(ctx, organizationID)
+	if _, told := errors.AsType[*Error](err); err == nil || told {
+		return tokens, err
+	}
+	e := changes("refresh", http.MethodPost, "/api/v1/auth/refresh").failure("it was not sent")
+	e.Err = err
+	return nil, e
 }
 
 // Logout ends the session and forgets its tokens, also when the server could

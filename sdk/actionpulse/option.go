@@ -99,7 +99,8 @@ func WithTokens(t api.Tokens) Option {
 // OnTokens is told of the tokens of an [App] whenever they are replaced, by
 // Login, Refresh or a token that has expired, before they are used: the
 // refresh token from before is spent then, and only these go on. It is called
-// by one goroutine at a time. After Logout it is told of no tokens.
+// by one goroutine at a time, and must not itself log in, refresh or log out.
+// After Logout, and when the session has ended, it is told of no tokens.
 func OnTokens(keep func(api.Tokens)) Option {
 	return func(s *settings) { s.onTokens = keep }
 }

@@ -3,6 +3,7 @@ package actionpulse
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"sync"
 	"time"
@@ -193,5 +194,5 @@ func (s *session) ask(ctx context.Context, body api.Refresh) (*api.Tokens, error
 	if ok && refusal.Applied == AppliedNo && refusal.Status != http.StatusUnauthorized {
 		return nil, err
 	}
-	return nil, errors.Join(ErrSessionEnded, err)
+	return nil, fmt.Errorf("%w: %w", ErrSessionEnded, err)
 }

@@ -141,7 +141,8 @@ func TestRefreshLost(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		if _, err := c.app.Refresh(t.Context(), ""); !errors.Is(err, actionpulse.ErrSessionEnded) {
+		_, err := c.app.Refresh(t.Context(), "")
+		if e := asError(t, err); !errors.Is(err, actionpulse.ErrSessionEnded) || e.Operation != "refresh" || e.Applied != actionpulse.AppliedNo {
 			t.Errorf("%s: %v", name, err)
 		}
 		if i.spent["r1"] != 1 || len(kept) != 1 || kept[0] != (api.Tokens{}) {
