@@ -18,7 +18,7 @@ ONLY     ?=
 binary := bin/actionpulse
 tool   := $(GO) tool -modfile=tools/go.mod
 
-.PHONY: help run build test lint generate bench race-report sdk torture fuzz fmt clean setup
+.PHONY: help run demo build test lint generate bench race-report sdk browser torture fuzz fmt clean setup
 
 help: ## list the targets
 	@echo "ActionPulse: make TARGET"
@@ -29,6 +29,9 @@ help: ## list the targets
 
 run: build ## build, make a demo data folder if there is none, and serve it
 	@exec scripts/run "$(binary)" "$(DATA)" "$(LISTEN)"
+
+demo: build ## a shop's events, orders and flow runs through a broken network and two kill -9s, counted at the end
+	$(GO) run ./test/demo -binary "$(binary)"
 
 build: ## build bin/actionpulse
 	@scripts/setup compiler
@@ -58,6 +61,10 @@ sdk: ## compare our client of models with OpenAI's own (needs node)
 	@scripts/setup compiler node
 	@GO="$(GO)" scripts/sdk
 
+browser: ## build and test the browser client (needs node and Chromium)
+	@scripts/setup compiler node chromium
+	@GO="$(GO)" scripts/browser
+
 torture: setup ## kill, damage and repair a server under load for TORTURE=5m, and count every event
 	$(GO) test -count=1 -v -timeout 0 ./test/torture -duration "$(TORTURE)" -seed "$(SEED)"
 
@@ -70,5 +77,5 @@ fmt: ## format the code
 clean: ## remove what was built; data folders stay
 	rm -rf bin
 
-setup: ## check that compilers, PostgreSQL and node are there; install them where possible
-	@scripts/setup compiler postgres node
+setup: ## check that compilers, PostgreSQL, node and Chromium are there; install them where possible
+	@scripts/setup compiler postgres node chromium
