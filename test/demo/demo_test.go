@@ -36,7 +36,7 @@ func TestDemo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"kill -9 while events", "kill -9 while orders", "killed 2 times", "18 of 18 names", "PASS in "} {
+	for _, want := range []string{"kill -9 while events", "kill -9 while orders", "kills      2;", "18 of 18 names", "PASS in "} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("it does not say %q", want)
 		}

@@ -89,11 +89,18 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	if d.shop, err = readShop(o.file, o.lines); err != nil {
 		return err
 	}
+	if d.shop.orders < 3 {
+		return errors.New("there are too few orders to kill the server on the way: take more -events")
+	}
 	d.draw()
 	if err := d.open(ctx, dir); err != nil {
 		return err
 	}
-	err = errors.Join(d.play(ctx, dir), d.judge(ctx))
+	if err = d.play(ctx, dir); err == nil {
+		err = d.judge(ctx)
+	} else {
+		err = errors.Join(err, d.server.kill())
+	}
 	d.network.close()
 	if err == nil {
 		err = os.RemoveAll(dir)
@@ -106,7 +113,7 @@ func run(ctx context.Context, o options, out io.Writer) error {
 // draw decides when the server is killed: while events are being received, and
 // later while orders are being paid.
 func (d *demo) draw() {
-	random := rand.New(rand.NewPCG(d.seed, 0)) //nolint:gosec // it need not be secret, but repeatable
+	random := rand.New(rand.NewPCG(d.seed, 0))
 	between := func(from, to float64, of int) int { return max(1, int((from+random.Float64()*(to-from))*float64(of))) }
 	d.kills = [2]moment{
 		{events, between(0.3, 0.5, len(d.shop.events)/batchSize)},

@@ -51,8 +51,8 @@ func kindOf(path string) (kind, bool) {
 
 // counted is what happened to units of a kind: events, or requests with a key.
 type counted struct {
-	// attempts were sent by clients, repeats by hand included; suppressed were
-	// recognised by the server as repeats, refused refused for good.
+	// attempts were sent by clients, repeats included; suppressed were recognised
+	// by the server as repeats; refused were turned down for good.
 	attempts, suppressed, refused int64
 }
 
@@ -153,7 +153,9 @@ func (g *gate) look(r *http.Response) error {
 	}
 	var repeats, refused int64
 	switch {
-	case r.StatusCode >= http.StatusBadRequest && r.StatusCode < http.StatusInternalServerError:
+	case r.StatusCode == http.StatusRequestTimeout, r.StatusCode == http.StatusTooManyRequests, r.StatusCode >= http.StatusInternalServerError:
+		// It may be sent again.
+	case r.StatusCode >= http.StatusBadRequest:
 		refused = 1
 	case k != events && r.Header.Get("Idempotency-Replayed") == "true":
 		repeats = 1
@@ -191,7 +193,7 @@ type network struct {
 // that of the meter.
 func newNetwork(upstream string, seed uint64, arrived func(k kind, requests int)) (*network, error) {
 	n := &network{meter: &meter{arrived: arrived}}
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it is there until the end
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}

@@ -92,7 +92,7 @@ func (s *screen) end(v *verdict, c faultproxy.Counts, faults []error) error {
   by name    %d of %d names of events have the right count; %s %s of %s
   balances   %d of %d customers have exactly what their orders leave
   network    %s requests: %s lost, %s answers lost or cut short, %s doubled, %s answered with an error, %s met no server
-  server     killed %d times; its own check (actionpulse verify) %s
+  kills      %d; the server's own check (actionpulse verify) %s
 
 `, v.rightNames(), len(v.shop.names), purchase, thousands(v.found.names[purchase]), thousands(v.shop.names[purchase]),
 		v.found.right, len(v.shop.customers),

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -82,7 +81,7 @@ func (s *sender) track(ctx context.Context, outbox string) error {
 	tracker, err := actionpulse.NewTracker(s.server, s.keys.ServerKey, actionpulse.TrackerOptions{
 		Dir: outbox, Sync: actionpulse.SyncNever, Historical: true, MaxBatch: batchSize, MaxAge: 10 * time.Millisecond,
 		HTTPClient: &http.Client{Transport: s.network, Timeout: 30 * time.Second}, Policy: policy,
-		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		return err

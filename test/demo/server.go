@@ -46,7 +46,7 @@ func newServer(ctx context.Context, binary, dir string) (*server, error) {
 	if s.address, err = freeAddress(ctx); err != nil {
 		return nil, err
 	}
-	if s.log, err = os.Create(filepath.Join(dir, "server.log")); err != nil { //nolint:gosec // in a folder of the demo's own
+	if s.log, err = os.Create(filepath.Join(dir, "server.log")); err != nil {
 		return nil, fmt.Errorf("keep the server's log: %w", err)
 	}
 	return s, s.start(ctx)
