@@ -217,9 +217,7 @@ func (t *Tracker) Stats() TrackerStats {
 func (t *Tracker) Resume() {
 	t.mu.Lock()
 	for _, l := range t.lanes {
-		if l.pause != nil {
-			l.pause.Until = l.notBefore
-		}
+		l.until = l.notBefore
 	}
 	t.mu.Unlock()
 	t.rouse()

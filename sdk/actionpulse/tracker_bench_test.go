@@ -19,7 +19,7 @@ func (swallow) RoundTrip(r *http.Request) (*http.Response, error) {
 	if _, err := io.Copy(io.Discard, r.Body); err != nil {
 		return nil, err
 	}
-	return &http.Response{StatusCode: 401, Body: io.NopCloser(strings.NewReader(`{"error":{"code":"unauthenticated"}}`))}, nil
+	return &http.Response{StatusCode: http.StatusUnauthorized, Body: io.NopCloser(strings.NewReader(`{"error":{"code":"unauthenticated"}}`))}, nil
 }
 
 // BenchmarkTrack measures one Track: in memory, in a folder by one goroutine,

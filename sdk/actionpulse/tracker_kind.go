@@ -3,6 +3,7 @@ package actionpulse
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -47,10 +48,8 @@ func KindOfKey(key string) (KeyKind, error) {
 }
 
 func (k KeyKind) validate() error {
-	for _, known := range keyKinds {
-		if k == known {
-			return nil
-		}
+	if !slices.Contains(keyKinds, k) {
+		return errors.New("actionpulse: KeyKind must be browser, server or legacy")
 	}
-	return errors.New("actionpulse: KeyKind must be browser, server or legacy")
+	return nil
 }

@@ -36,9 +36,10 @@ type lane struct {
 	nextCheck time.Time
 
 	// Guarded by the tracker's mu: the last pause, which is nil after a
-	// success; before when nothing may be sent; up to which number a Flush
-	// waits.
+	// success, until when it lasts, and before when Resume cannot end it; up to
+	// which number a Flush waits.
 	pause     *PausedError
+	until     time.Time
 	notBefore time.Time
 	flushTo   uint64
 }
@@ -51,7 +52,7 @@ func (l *lane) arrived(r outbox.Record, o TrackerOptions) bool {
 }
 
 // resting reports whether a pause has not ended.
-func (l *lane) resting() bool { return l.pause != nil && time.Now().Before(l.pause.Until) }
+func (l *lane) resting() bool { return l.pause != nil && time.Now().Before(l.until) }
 
 // open opens the outbox and a lane for each key, and for each kind of which
 // the folder holds records.

@@ -74,8 +74,8 @@ type TrackerOptions struct {
 	Pause time.Duration
 	// Policy bounds the repeats of one request. Its clock is not used.
 	Policy retry.Policy
-	// HTTPClient makes the requests; its Timeout bounds each of them. Nil: one
-	// with DefaultTimeout.
+	// HTTPClient makes the requests; its Timeout, or else DefaultTimeout, bounds
+	// each of them. It is not changed, and follows no redirect here.
 	HTTPClient *http.Client
 	// UserAgent, as shop/1.4, comes before this package's own.
 	UserAgent string
@@ -102,7 +102,7 @@ type TrackerOptions struct {
 	OnGaveUp   func(GaveUp)
 	OnPaused   func(*PausedError)
 	// Now is the wall clock and NewID makes ids; nil means time.Now and UUIDs
-	// of version 7.
+	// of version 7. Both are called by several goroutines.
 	Now   func() time.Time
 	NewID func() (string, error)
 }
@@ -154,12 +154,13 @@ func (o TrackerOptions) validate(kind KeyKind) error {
 // redirect: it would change the request or take the key elsewhere. own says
 // that its connections are nobody else's.
 func (o TrackerOptions) client() (c *http.Client, own bool) {
-	c = &http.Client{Timeout: DefaultTimeout}
+	c = &http.Client{}
 	if o.HTTPClient != nil {
 		*c = *o.HTTPClient
 	} else if standard, ok := http.DefaultTransport.(*http.Transport); ok {
 		c.Transport, own = standard.Clone(), true
 	}
+	setDefault(&c.Timeout, DefaultTimeout)
 	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return c, own
 }

@@ -3,7 +3,6 @@ package actionpulse_test
 import (
 	"errors"
 	"net"
-	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -55,14 +54,14 @@ func TestTrackerKeepsTheOrder(t *testing.T) {
 }
 
 // refused is a connection that did not come about.
-func refused(*intakeRequest) (*http.Response, error) {
+func refused(*intakeRequest) (*answered, error) {
 	return nil, &net.OpError{Op: "dial", Err: errors.New("connection refused")}
 }
 
 // TestTrackerRepeatsIdentifyThatWasNotTaken, exactly as it was.
 func TestTrackerRepeatsIdentifyThatWasNotTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		notApplied := func(*intakeRequest) (*http.Response, error) {
+		notApplied := func(*intakeRequest) (*answered, error) {
 			return reply(503, `{"error":{"code":"unavailable","message":"","details":{"applied":false}}}`), nil
 		}
 		s, h := newIntake(refused, declines(500, "internal"), declines(429, "rate_limited", "Retry-After", "3"), foreign(429), notApplied), &heard{}
@@ -85,10 +84,10 @@ func TestTrackerRepeatsIdentifyThatWasNotTaken(t *testing.T) {
 // alias, and the loss is told of.
 func TestTrackerDoesNotRepeatIdentifyThatMayHaveBeenTaken(t *testing.T) {
 	t.Parallel()
-	for what, answer := range map[string]func(*intake) func(*intakeRequest) (*http.Response, error){
-		"a lost answer": func(s *intake) func(*intakeRequest) (*http.Response, error) { return s.loses },
-		"a proxy's 502": func(*intake) func(*intakeRequest) (*http.Response, error) { return foreign(502) },
-		"a 503":         func(*intake) func(*intakeRequest) (*http.Response, error) { return declines(503, "unavailable") },
+	for what, answer := range map[string]func(*intake) reaction{
+		"a lost answer": func(s *intake) reaction { return s.loses },
+		"a proxy's 502": func(*intake) reaction { return foreign(502) },
+		"a 503":         func(*intake) reaction { return declines(503, "unavailable") },
 	} {
 		for _, key := range []string{serverKey, legacyKey, browserKey} {
 			t.Run(what+" "+key[:4], func(t *testing.T) {
@@ -121,7 +120,7 @@ func TestTrackerDoesNotRepeatIdentifyThatMayHaveBeenTaken(t *testing.T) {
 func TestTrackerRemembersThatIdentifyWasBegun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, h := newIntake(), &heard{}
-		hang := func(r *intakeRequest) (*http.Response, error) {
+		hang := func(r *intakeRequest) (*answered, error) {
 			s.take(r)
 			time.Sleep(20 * time.Second)
 			return nil, errors.New("the process has ended")

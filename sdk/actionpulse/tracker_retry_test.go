@@ -34,7 +34,7 @@ func noJitter(o *actionpulse.TrackerOptions) {
 func TestTrackerRepeatsTheSameBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, h := newIntake(), &heard{}
-		s.script = []func(*intakeRequest) (*http.Response, error){
+		s.script = []reaction{
 			s.loses, foreign(502), declines(500, "internal"), declines(503, "unavailable", "Retry-After", "7"),
 			declines(429, "rate_limited", "Retry-After", "90"),
 		}
@@ -79,7 +79,7 @@ func TestTrackerRestsAndKeeps(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		what   string
-		answer func(*intakeRequest) (*http.Response, error)
+		answer reaction
 		code   api.Code
 		says   string
 	}{
@@ -103,7 +103,7 @@ func TestTrackerRestsAndKeeps(t *testing.T) {
 	}
 }
 
-func restAndKeep(t *testing.T, refusal func(*intakeRequest) (*http.Response, error), code api.Code, says string) {
+func restAndKeep(t *testing.T, refusal reaction, code api.Code, says string) {
 	s, h := newIntake(refusal, refusal, refusal), &heard{}
 	tracker := newTracker(t, serverKey, h.options(s))
 	id := track(t, tracker, "e")
@@ -220,8 +220,8 @@ func TestTrackerReportsRejectedItems(t *testing.T) {
 // is none.
 func TestTrackerDisbelievesCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		lie := func(body string) func(*intakeRequest) (*http.Response, error) {
-			return func(*intakeRequest) (*http.Response, error) { return reply(http.StatusAccepted, body), nil }
+		lie := func(body string) reaction {
+			return func(*intakeRequest) (*answered, error) { return reply(http.StatusAccepted, body), nil }
 		}
 		s, h := newIntake(
 			lie(`{"accepted":0,"duplicates":0,"rejected":[]}`), lie(`{"accepted":1,"duplicates":2,"rejected":[]}`), lie(`{}`),
@@ -240,7 +240,6 @@ func TestTrackerDisbelievesCounts(t *testing.T) {
 type limited struct {
 	*intake
 	size int
-	code string
 }
 
 func (l *limited) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -248,7 +247,7 @@ func (l *limited) RoundTrip(r *http.Request) (*http.Response, error) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.requests = append(l.requests, intakeRequest{at: time.Now(), path: "refused"})
-		return declines(http.StatusRequestEntityTooLarge, "payload_too_large")(nil)
+		return reply(http.StatusRequestEntityTooLarge, `{"error":{"code":"payload_too_large"}}`).response(), nil
 	}
 	return l.intake.RoundTrip(r)
 }
@@ -323,7 +322,7 @@ type poisoned struct {
 }
 
 func (p *poisoned) RoundTrip(r *http.Request) (*http.Response, error) {
-	p.script = []func(*intakeRequest) (*http.Response, error){func(r *intakeRequest) (*http.Response, error) {
+	p.script = []reaction{func(r *intakeRequest) (*answered, error) {
 		if strings.Contains(r.body, p.text) {
 			return declines(http.StatusUnprocessableEntity, "validation_failed")(r)
 		}

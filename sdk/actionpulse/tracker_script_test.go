@@ -27,10 +27,21 @@ type intake struct {
 	mu       sync.Mutex
 	requests []intakeRequest
 	// script is what the next answers are; nil is a true one.
-	script []func(*intakeRequest) (*http.Response, error)
+	script []reaction
 	stored map[string]int
 	// reject says why an event is rejected; empty: it is not.
 	reject func(id string) string
+}
+
+// reaction is what the server does with a request. Without an answer and an
+// error it takes it.
+type reaction func(*intakeRequest) (*answered, error)
+
+// answered is an answer that is on its way.
+type answered struct {
+	status int
+	body   string
+	header http.Header
 }
 
 type intakeRequest struct {
@@ -47,7 +58,7 @@ type sentEvent struct {
 	TS      string `json:"ts"`
 }
 
-func newIntake(script ...func(*intakeRequest) (*http.Response, error)) *intake {
+func newIntake(script ...reaction) *intake {
 	return &intake{script: script, stored: map[string]int{}}
 }
 
@@ -75,20 +86,20 @@ func (s *intake) RoundTrip(r *http.Request) (*http.Response, error) {
 	if answer == nil {
 		answer = truth
 	}
-	response, err := answer(&got)
-	if response != nil {
-		return response, err
-	}
-	if err != nil {
+	said, err := answer(&got)
+	switch {
+	case err != nil:
 		return nil, err
+	case said == nil:
+		said = s.take(&got)
 	}
-	return s.take(&got), nil
+	return said.response(), nil
 }
 
 // truth has the server take what was sent.
-func truth(*intakeRequest) (*http.Response, error) { return nil, nil }
+func truth(*intakeRequest) (*answered, error) { return nil, nil }
 
-func (s *intake) take(r *intakeRequest) *http.Response {
+func (s *intake) take(r *intakeRequest) *answered {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r.path != "/v1/track" {
@@ -108,33 +119,37 @@ func (s *intake) take(r *intakeRequest) *http.Response {
 	return reply(http.StatusAccepted, fmt.Sprintf(`{"accepted":%d,"duplicates":%d,"rejected":[%s]}`, accepted, duplicates, strings.Join(rejected, ",")))
 }
 
-func reply(status int, body string, headers ...string) *http.Response {
+func reply(status int, body string, headers ...string) *answered {
 	h := http.Header{"Content-Type": {"application/json"}}
 	for i := 0; i < len(headers); i += 2 {
 		h.Set(headers[i], headers[i+1])
 	}
+	return &answered{status, body, h}
+}
+
+func (a *answered) response() *http.Response {
 	return &http.Response{
-		StatusCode: status, Status: fmt.Sprintf("%d %s", status, http.StatusText(status)), Header: h,
-		Body: io.NopCloser(strings.NewReader(body)),
+		StatusCode: a.status, Status: fmt.Sprintf("%d %s", a.status, http.StatusText(a.status)), Header: a.header,
+		Body: io.NopCloser(strings.NewReader(a.body)),
 	}
 }
 
 // declines answers in the envelope.
-func declines(status int, code string, headers ...string) func(*intakeRequest) (*http.Response, error) {
-	return func(*intakeRequest) (*http.Response, error) {
+func declines(status int, code string, headers ...string) reaction {
+	return func(*intakeRequest) (*answered, error) {
 		return reply(status, fmt.Sprintf(`{"error":{"code":%q,"message":"no","request_id":"r","details":{"retryable":false}}}`, code), headers...), nil
 	}
 }
 
 // foreign answers as a proxy would.
-func foreign(status int) func(*intakeRequest) (*http.Response, error) {
-	return func(*intakeRequest) (*http.Response, error) {
+func foreign(status int) reaction {
+	return func(*intakeRequest) (*answered, error) {
 		return reply(status, "<html>", "Content-Type", "text/html"), nil
 	}
 }
 
 // loses has the server take the request, and the answer get lost.
-func (s *intake) loses(r *intakeRequest) (*http.Response, error) {
+func (s *intake) loses(r *intakeRequest) (*answered, error) {
 	s.take(r)
 	return nil, io.ErrUnexpectedEOF
 }

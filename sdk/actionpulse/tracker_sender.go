@@ -84,7 +84,7 @@ func (t *Tracker) due(l *lane) time.Duration {
 	defer t.mu.Unlock()
 	switch {
 	case l.resting():
-		return time.Until(l.pause.Until)
+		return time.Until(l.until)
 	case len(l.todo) > 0, l.flushTo > s.Done, s.Records >= t.o.MaxBatch, s.Bytes >= int64(t.o.MaxBytes):
 		return 0
 	default:
@@ -126,7 +126,7 @@ func (t *Tracker) rest(l *lane, p *PausedError, named time.Duration) {
 	p.Until = now.Add(max(t.o.Pause, named))
 	t.mu.Lock()
 	known := l.pause != nil && l.pause.Code == p.Code && l.pause.Status == p.Status && l.pause.Message == p.Message
-	l.pause, l.notBefore = p, now.Add(named)
+	l.pause, l.until, l.notBefore = p, p.Until, now.Add(named)
 	t.mu.Unlock()
 	attrs := []any{slog.Any("error", p), slog.Int("records", l.queue.State().Records), slog.Time("until", p.Until)}
 	if known {
@@ -186,7 +186,7 @@ func (t *Tracker) succeeded(l *lane) {
 	l.refused = 0
 	t.mu.Lock()
 	was := l.pause
-	l.pause, l.notBefore = nil, time.Time{}
+	l.pause, l.until, l.notBefore = nil, time.Time{}, time.Time{}
 	t.mu.Unlock()
 	if was != nil {
 		t.o.Logger.Info("actionpulse: sending goes on", slog.String("key_kind", string(l.kind)))
