@@ -7,6 +7,7 @@ import "math/rand/v2"
 type labCommand struct {
 	Proxy  labProxyCommand  `cmd:"" help:"Break the network between a client and a server, by a seed."`
 	Client labClientCommand `cmd:"" help:"Judge a client by a server that misbehaves."`
+	Server labServerCommand `cmd:"" help:"Judge a server by repeats, races, a broken network and restarts."`
 }
 
 // randomSeed is a seed that nobody gave: it is printed, and short enough to be

@@ -28,8 +28,9 @@ type Answer struct {
 	Retryable bool
 	// RetryAfter is the wait that is asked for, in whole seconds; AsDate asks
 	// for it as an HTTP date.
-	RetryAfter time.Duration
-	AsDate     bool
+	// ScaledWait is in the client's unit; the longer of the two is asked for.
+	RetryAfter, ScaledWait time.Duration
+	AsDate                 bool
 	// Foreign says that the answer is a proxy's: not in the envelope.
 	Foreign bool
 	// Lost cuts the connection after the request was read and the work done.
@@ -76,7 +77,7 @@ func (a Answer) String() string {
 	case a.Status == 0:
 		return "success"
 	case a.RetryAfter > 0:
-		return fmt.Sprintf("%d %s, Retry-After %v", a.Status, a.Code, a.RetryAfter)
+		return fmt.Sprintf("%d %s with Retry-After", a.Status, a.Code)
 	default:
 		return fmt.Sprintf("%d %s", a.Status, a.Code)
 	}
@@ -97,9 +98,15 @@ var (
 	expired      = Answer{Status: http.StatusUnauthorized, Code: api.CodeTokenExpired}
 )
 
-// limited is 429 with a wait.
-func limited(wait time.Duration, asDate bool) Answer {
-	return Answer{Status: http.StatusTooManyRequests, Code: api.CodeRateLimited, Retryable: true, RetryAfter: wait, AsDate: asDate}
+// limited is 429 with a wait: a second or two, or more if the client's own first
+// delays are longer. As a date it is a second more, since it ends with the last
+// whole second.
+func limited(asDate bool) Answer {
+	a := Answer{Status: http.StatusTooManyRequests, Code: api.CodeRateLimited, Retryable: true, RetryAfter: time.Second, ScaledWait: 2 * time.Second, AsDate: asDate}
+	if asDate {
+		a.RetryAfter, a.ScaledWait = 2*time.Second, 3*time.Second
+	}
+	return a
 }
 
 // refusal is an answer that a repeat cannot change.

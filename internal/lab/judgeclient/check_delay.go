@@ -78,21 +78,22 @@ type gap struct {
 }
 
 // sequences are the client's own delays, one list for each time that it met a
-// series of failures: of the first fact of each kind of work, in scenarios
-// where nothing else disturbs them.
+// series of failures in a scenario where nothing else disturbs them. Only the
+// first series of a run counts: a client may go on where it was when the next
+// unit of work meets the same outage.
 func (f *findings) sequences() (of []*Record, out [][]gap) {
 	for _, r := range f.records {
 		if !r.Scenario.timed {
 			continue
 		}
-		seen := map[*Request]bool{}
+		begun := map[int]bool{}
 		for _, request := range r.Requests {
-			if len(request.Items) == 0 || seen[request] {
+			if len(request.Items) == 0 || begun[request.Run] {
 				continue
 			}
+			begun[request.Run] = true
 			var gaps []gap
 			for now := request; now != nil; now = r.next(now) {
-				seen[now] = true
 				again := r.next(now)
 				if again == nil || !now.failed() || now.Due > 0 {
 					break

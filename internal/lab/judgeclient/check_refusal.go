@@ -13,8 +13,8 @@ func refusalChecks() []Check {
 			judge: func(f *findings) { refused(f, row) },
 		}
 		switch row.answer.Status {
-		case http.StatusRequestEntityTooLarge:
-			c.How += ", but for smaller ones"
+		case http.StatusRequestEntityTooLarge, http.StatusBadRequest, http.StatusUnprocessableEntity:
+			c.How += ", but for smaller batches, which are other requests"
 		case http.StatusUnauthorized:
 			c.How += ", but for one after a refresh of the access token"
 		}
@@ -53,11 +53,12 @@ func refused(f *findings, row refusal) {
 	f.none("no request was answered so")
 }
 
-// excused reports whether what came again is not the same request: a smaller
-// one after 413, or one with a refreshed token after the first 401.
+// excused reports whether what came again is not the same request: a part of a
+// batch that was too large, or of which one item may have spoiled the others;
+// or one with a refreshed token after the first 401.
 func (r *Record) excused(request, again *Request) bool {
 	switch request.Answer.Status {
-	case http.StatusRequestEntityTooLarge:
+	case http.StatusRequestEntityTooLarge, http.StatusBadRequest, http.StatusUnprocessableEntity:
 		return len(again.Items) < len(request.Items)
 	case http.StatusUnauthorized:
 		return again.Credential == NewToken && request.Credential != NewToken

@@ -23,6 +23,7 @@ import (
 	"github.com/actionpulse/actionpulse/internal/lab/judgeclient"
 	"github.com/actionpulse/actionpulse/internal/lab/report"
 	"github.com/actionpulse/actionpulse/retry"
+	"github.com/actionpulse/actionpulse/test/lab/pipenet"
 )
 
 // event is one that the client of these tests has tracked.
@@ -38,7 +39,7 @@ type event struct {
 
 // eventClient sends events rightly, but for the faults that are set.
 type eventClient struct {
-	network *network
+	network *pipenet.Network
 
 	newID, newTS, badID, parallel, constant, deaf, stubborn, partOnly bool
 	resends, forgets, anyKind, noJitter, notBuffered, hoards          bool
@@ -59,7 +60,6 @@ type run struct {
 	http *http.Client
 
 	mu     sync.Mutex
-	random *rand.Rand
 	output strings.Builder
 	outbox []event
 }
@@ -76,11 +76,10 @@ func variables(env []string) map[string]string {
 
 // subject is judgeclient.Params.Subject.
 func (c *eventClient) subject(ctx context.Context, env []string) judgeclient.Exit {
-	transport := c.network.transport()
+	transport := c.network.Transport()
 	defer transport.CloseIdleConnections()
 	r := &run{
 		eventClient: c, ctx: ctx, env: variables(env), http: &http.Client{Transport: transport},
-		random: rand.New(rand.NewPCG(1, uint64(time.Now().UnixNano()))),
 	}
 	r.load()
 	r.track()
@@ -193,7 +192,7 @@ func (r *run) tooOld(e event) bool {
 
 // sendBatch sends one batch until it is done with, and reports whether it is.
 func (r *run) sendBatch(batch []event) bool {
-	policy := retry.Policy{MaxAttempts: 8, Delays: retry.Delays{Rand: r.float}}
+	policy := retry.Policy{MaxAttempts: 8, Delays: retry.Delays{Rand: rand.Float64}}
 	if r.unbounded > 0 {
 		policy.MaxAttempts, policy.Budget, policy.Delays.Max = 1000, 1000*time.Hour, r.unbounded
 	}
@@ -300,12 +299,6 @@ func (r *run) outcome(response *http.Response, a answer) retry.Outcome {
 	return o
 }
 
-func (r *run) float() float64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.random.Float64()
-}
-
 func (r *run) say(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -350,8 +343,8 @@ func TestEvents(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			c.client.network = &network{}
-			judge(t, &judgeclient.Params{Profile: judgeclient.Events, Subject: c.client.subject, Listen: c.client.network.listen, Clock: true}, c.failed)
+			c.client.network = &pipenet.Network{}
+			judge(t, &judgeclient.Params{Profile: judgeclient.Events, Subject: c.client.subject, Listen: c.client.network.Listen, Clock: true}, c.failed)
 		})
 	}
 }
@@ -360,8 +353,8 @@ func TestEvents(t *testing.T) {
 // no occasion.
 func TestDoubt(t *testing.T) {
 	t.Parallel()
-	c := eventClient{unbounded: 30 * time.Second, network: &network{}}
-	result := judge(t, &judgeclient.Params{Profile: judgeclient.Events, Subject: c.subject, Listen: c.network.listen}, []string{})
+	c := eventClient{unbounded: 30 * time.Second, network: &pipenet.Network{}}
+	result := judge(t, &judgeclient.Params{Profile: judgeclient.Events, Subject: c.subject, Listen: c.network.Listen}, []string{})
 	for id, want := range map[string]report.Verdict{"attempts-bounded": report.Inconclusive, "buffer-within-age": report.NotTested} {
 		if got := result.Find(id); got.Verdict != want || len(got.Evidence) == 0 {
 			t.Errorf("%s: %+v, want %s", id, got, want)
@@ -373,9 +366,9 @@ func TestDoubt(t *testing.T) {
 func TestSilent(t *testing.T) {
 	t.Parallel()
 	for _, profile := range judgeclient.Profiles {
-		n := &network{}
+		n := &pipenet.Network{}
 		quiet := func(context.Context, []string) judgeclient.Exit { return judgeclient.Exit{Known: true} }
-		result := judge(t, &judgeclient.Params{Profile: profile, Subject: quiet, Listen: n.listen}, []string{})
+		result := judge(t, &judgeclient.Params{Profile: profile, Subject: quiet, Listen: n.Listen}, []string{})
 		if c := result.Counts(); c.NotTested != len(result.Checks) || c.NotTested == 0 {
 			t.Errorf("%s: %+v", profile, c)
 		}

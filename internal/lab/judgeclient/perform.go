@@ -66,13 +66,13 @@ func (s *stand) due(w http.ResponseWriter, a Answer) time.Duration {
 	if a.RetryAfter <= 0 {
 		return 0
 	}
-	now := time.Now()
-	at := now.Add(a.RetryAfter)
+	wait := max(a.RetryAfter, s.params.scaled(a.ScaledWait)+time.Second-1).Truncate(time.Second)
+	at := time.Now().Add(wait)
 	if a.AsDate {
 		at = at.Truncate(time.Second)
 		w.Header().Set("Retry-After", at.UTC().Format(http.TimeFormat))
 	} else {
-		w.Header().Set("Retry-After", strconv.Itoa(int(a.RetryAfter/time.Second)))
+		w.Header().Set("Retry-After", strconv.Itoa(int(wait/time.Second)))
 	}
 	return at.Sub(s.started)
 }

@@ -135,7 +135,7 @@ func environment(p *Params, s *Scenario, run int, url, outbox string) []string {
 		"LAB_SCALE=" + strconv.FormatFloat(p.Scale, 'g', -1, 64),
 		"LAB_NOW",
 	}
-	if p.Clock {
+	if p.Clock && stage.later > 0 {
 		env = append(env, "LAB_NOW="+time.Now().Add(stage.later).UTC().Format(time.RFC3339Nano))
 	}
 	if p.Profile == Deploy {

@@ -17,11 +17,12 @@ import (
 
 	"github.com/actionpulse/actionpulse/internal/lab/judgeclient"
 	"github.com/actionpulse/actionpulse/retry"
+	"github.com/actionpulse/actionpulse/test/lab/pipenet"
 )
 
 // workClient asks for units of work rightly, but for the faults that are set.
 type workClient struct {
-	network *network
+	network *pipenet.Network
 	profile judgeclient.Profile
 
 	keyPerAttempt, keyPerCall, constantKey, noKey, newBody, newTS, attemptTS bool
@@ -46,18 +47,16 @@ type working struct {
 	ctx    context.Context //nolint:containedctx // a run is what the context is about
 	env    map[string]string
 	http   *http.Client
-	random *rand.Rand
 	token  string
 	code   int
 	output string
 }
 
 func (c *workClient) subject(ctx context.Context, env []string) judgeclient.Exit {
-	transport := c.network.transport()
+	transport := c.network.Transport()
 	defer transport.CloseIdleConnections()
 	w := &working{
 		workClient: c, ctx: ctx, env: variables(env), http: &http.Client{Transport: transport},
-		random: rand.New(rand.NewPCG(2, uint64(time.Now().UnixNano()))),
 	}
 	w.token = w.env["ACTIONPULSE_ACCESS_TOKEN"]
 	for i, u := range w.units() {
@@ -107,7 +106,7 @@ func (w *working) sent(n int) string { return filepath.Join(w.env["LAB_OUTBOX"],
 
 // do asks for one unit until that is done with.
 func (w *working) do(place int, u unit) {
-	policy := retry.Policy{MaxAttempts: 7, Delays: retry.Delays{Rand: w.random.Float64}}
+	policy := retry.Policy{MaxAttempts: 7, Delays: retry.Delays{Rand: rand.Float64}}
 	attempt := 0
 	_, err := retry.Do(w.ctx, policy, func(ctx context.Context) (int, retry.Outcome) {
 		attempt++
@@ -259,8 +258,8 @@ func TestWork(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			c.client.network = &network{}
-			judge(t, &judgeclient.Params{Profile: c.client.profile, Subject: c.client.subject, Listen: c.client.network.listen, CI: "github"}, c.failed)
+			c.client.network = &pipenet.Network{}
+			judge(t, &judgeclient.Params{Profile: c.client.profile, Subject: c.client.subject, Listen: c.client.network.Listen, CI: "github"}, c.failed)
 		})
 	}
 }

@@ -1,4 +1,7 @@
-package judgeclient_test
+// Package pipenet is a network within the process: its connections are pipes,
+// so that client and server can live in a bubble of testing/synctest, whose
+// time is made up. A run of the lab then takes no time, and delays are exact.
+package pipenet
 
 import (
 	"context"
@@ -9,9 +12,8 @@ import (
 	"sync"
 )
 
-// network is one within the process: its connections are pipes, so that a test
-// can run in a bubble whose time is made up.
-type network struct {
+// Network holds the listeners. The zero value is ready.
+type Network struct {
 	mu        sync.Mutex
 	listeners map[string]*listener
 }
@@ -23,8 +25,8 @@ type listener struct {
 	once    sync.Once
 }
 
-// listen is Params.Listen.
-func (n *network) listen() (net.Listener, error) {
+// Listen opens the next address of the network.
+func (n *Network) Listen() (net.Listener, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.listeners == nil {
@@ -35,27 +37,30 @@ func (n *network) listen() (net.Listener, error) {
 	return l, nil
 }
 
-// transport returns one that dials within the network.
-func (n *network) transport() *http.Transport {
+var errRefused = errors.New("nobody listens")
+
+// Transport returns one that dials within the network.
+func (n *Network) Transport() *http.Transport {
 	return &http.Transport{DialContext: func(ctx context.Context, _, address string) (net.Conn, error) {
 		n.mu.Lock()
 		l := n.listeners[address]
 		n.mu.Unlock()
 		if l == nil {
-			return nil, errors.New("nobody listens")
+			return nil, errRefused
 		}
 		near, far := net.Pipe()
 		select {
 		case l.accept <- far:
 			return near, nil
 		case <-l.closed:
-			return nil, errors.New("nobody listens any more")
+			return nil, errRefused
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return nil, context.Cause(ctx)
 		}
 	}}
 }
 
+// Accept waits for the next connection.
 func (l *listener) Accept() (net.Conn, error) {
 	select {
 	case c := <-l.accept:
@@ -65,14 +70,19 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
+// Close refuses what comes from now on.
 func (l *listener) Close() error {
 	l.once.Do(func() { close(l.closed) })
 	return nil
 }
 
+// Addr is the address to dial.
 func (l *listener) Addr() net.Addr { return address(l.address) }
 
 type address string
 
-func (address) Network() string  { return "pipe" }
+// Network names the kind of network.
+func (address) Network() string { return "pipe" }
+
+// String is what to dial.
 func (a address) String() string { return string(a) }
