@@ -9,13 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/actionpulse/actionpulse/internal/lab/judgeserver"
 	"github.com/actionpulse/actionpulse/internal/lab/report"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const atOnce = 8
 

@@ -54,6 +54,8 @@ type shop struct {
 	all map[string]chan struct{}
 	// taken is told of each order of a trial.
 	taken chan struct{}
+	// cut is how many requests were cut off.
+	cut int
 }
 
 func newShop(flaw string, atOnce int) *shop {
@@ -92,6 +94,18 @@ func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusUnprocessableEntity, "the key is too long")
 	default:
 		s.order(w, key, string(body))
+		s.cutOff()
+	}
+}
+
+// cutOff ends the connection of two requests under the load of a restart, after
+// their work.
+func (s *shop) cutOff() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.trial == "restart-under-load" && len(s.taken) > 0 && s.cut < 2 {
+		s.cut++
+		panic(http.ErrAbortHandler)
 	}
 }
 
