@@ -8,7 +8,7 @@ import { type Consent, type GaveUp, type Options, type Settings, withDefaults } 
 import { createOutbox } from './outbox.js';
 import { createPause } from './pause.js';
 import { createSender, type Source } from './sender.js';
-import { openStore, type Row } from './store.js';
+import { openStore, type Row, storageStore } from './store.js';
 import { createVisitor, moveVisitor } from './visitor.js';
 
 /** Sends the events of a page. No method throws or rejects, whatever the network does. */
@@ -76,7 +76,8 @@ export function createClient(options: Options): Client {
   const granted = (): boolean => consent() === 'granted';
   const visitor = createVisitor(() => (granted() ? keep : temporary));
   const items = createItems(settings, visitor);
-  const outbox = createOutbox({ open: () => openStore(prefix), settings, gaveUp });
+  const storage = usable ? storageStore(`${prefix}row:`) : undefined;
+  const outbox = createOutbox({ open: () => openStore(prefix, storage), storage, settings, gaveUp });
   const sources: Source[] = [createIntake({ settings, outbox, gaveUp })];
   const pause = createPause(keep);
   const lock = createLock(prefix, keep);
@@ -151,7 +152,9 @@ export function createClient(options: Options): Client {
   }
 
   function hide(): void {
-    if (!granted() || !sender.healthy() || !navigator.onLine) return;
+    if (!granted()) return;
+    outbox.rescue();
+    if (!sender.healthy() || !navigator.onLine) return;
     const rows = outbox.own().filter((row) => row.id && !beaconed.has(row.key));
     const url = `${settings.url}/v1/track?key=${encodeURIComponent(settings.key)}`;
     sendBeacon(url, rows, Date.now()).forEach((row) => beaconed.add(row.key));

@@ -1,5 +1,5 @@
 import { newID } from './id.js';
-import { isObject, toJSON } from './json.js';
+import { toJSON } from './json.js';
 import type { Settings } from './options.js';
 import type { Row } from './store.js';
 import { version } from './version.js';
@@ -25,7 +25,7 @@ export function createItems(settings: Settings, visitor: Visitor): Items {
   let made = 0;
 
   const row = (id: string, ts: number, item: Record<string, unknown>): Row | undefined => {
-    const body = toJSON({ ...item, ts: new Date(ts).toISOString() });
+    const body = toJSON({ ...item, ts });
     if (body === undefined) {
       log.warn('not JSON, so not sent', item['event']);
       return undefined;
@@ -37,10 +37,6 @@ export function createItems(settings: Settings, visitor: Visitor): Items {
 
   return {
     event(name, properties, fact) {
-      if (typeof name !== 'string' || !name.trim()) {
-        log.warn('an event needs a name');
-        return undefined;
-      }
       const { ts = Date.now(), eventId = newID() } = fact ?? {};
       return row(eventId, ts, {
         event_id: eventId,
@@ -54,8 +50,8 @@ export function createItems(settings: Settings, visitor: Visitor): Items {
     },
     identify(userId, traits, fact) {
       const id = String(userId ?? '');
-      if (!id || id.length > 200 || (traits !== undefined && !isObject(traits))) {
-        log.warn('identify needs an id and an object');
+      if (!id || id.length > 200) {
+        log.warn('identify needs an id of 1 to 200 characters');
         return undefined;
       }
       visitor.identify(id);
@@ -91,7 +87,5 @@ function computed({ context, log }: Settings): Record<string, unknown> {
 
 /** FNV-1a of 32 bits: enough to tell what was said last from what is said now. */
 function hash(text: string): string {
-  let h = 0x811c9dc5;
-  for (let i = 0; i < text.length; i++) h = Math.imul(h ^ text.charCodeAt(i), 0x01000193);
-  return (h >>> 0).toString(36);
+  return String([...text].reduce((h, letter) => Math.imul(h ^ letter.charCodeAt(0), 0x01000193), 0x811c9dc5));
 }

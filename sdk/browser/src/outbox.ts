@@ -16,6 +16,8 @@ export interface Outbox {
   remove(keys: string[]): Promise<void>;
   /** Returns this page's rows that nobody is known to have sent and that may still be sent. */
   own(): Row[];
+  /** Writes what is not known to be on disk yet where that takes no time: the page may be closed now. */
+  rescue(): void;
   /** Throws everything away. */
   clear(): Promise<void>;
 }
@@ -29,11 +31,13 @@ const trimEvery = 50;
 /** What an outbox needs from outside. */
 export interface OutboxParams {
   open: () => Promise<Store | undefined>;
+  /** Where a row is written before put returns. */
+  storage: Store | undefined;
   settings: Settings;
   gaveUp: (reason: GaveUpReason, rows: Row[]) => void;
 }
 
-export function createOutbox({ open, settings, gaveUp }: OutboxParams): Outbox {
+export function createOutbox({ open, storage, settings, gaveUp }: OutboxParams): Outbox {
   const { log } = settings;
   const own = new Map<string, Row>();
   /** Keys of own rows that are known to be on disk. */
@@ -66,11 +70,11 @@ export function createOutbox({ open, settings, gaveUp }: OutboxParams): Outbox {
   const list = async (max?: number): Promise<Row[]> => {
     await writing;
     const onDisk = await (await store())?.list(max).catch(() => undefined);
-    const found = new Set(onDisk?.map((row) => row.key));
+    const found = new Map(onDisk?.map((row) => [row.key, row]));
     // A row that was on disk and is not any more was sent by another tab.
     if (onDisk && onDisk.length < (max ?? Infinity)) forget([...stored].filter((key) => !found.has(key)));
-    const inMemory = [...own.values()].filter((row) => !onDisk || !stored.has(row.key));
-    return [...(onDisk ?? []), ...inMemory].sort((a, b) => (a.key < b.key ? -1 : 1)).slice(0, max);
+    for (const row of own.values()) if (!onDisk || !stored.has(row.key)) found.set(row.key, row);
+    return [...found.values()].sort((a, b) => (a.key < b.key ? -1 : 1)).slice(0, max);
   };
 
   const remove = async (keys: string[]): Promise<void> => {
@@ -88,10 +92,11 @@ export function createOutbox({ open, settings, gaveUp }: OutboxParams): Outbox {
   const trim = async (): Promise<void> => {
     const rows = await list();
     const capacity = Math.min(settings.maxBufferBytes, (await store())?.capacity ?? Infinity);
-    let bytes = rows.reduce((sum, row) => sum + row.size, 0);
-    let excess = 0;
-    while (rows.length - excess > settings.maxBufferEvents || bytes > capacity) bytes -= rows[excess++]?.size ?? 0;
-    await giveUp('overflow', rows.slice(0, excess));
+    let bytes = 0;
+    const { maxBufferEvents } = settings;
+    // From the newest on, as many as there is room for.
+    const excess = rows.reverse().filter((row, i) => (bytes += row.size) > capacity || i >= maxBufferEvents);
+    await giveUp('overflow', excess.reverse());
   };
 
   return {
@@ -117,6 +122,7 @@ export function createOutbox({ open, settings, gaveUp }: OutboxParams): Outbox {
     },
     remove,
     own: () => [...own.values()].filter((row) => !isOld(row)),
+    rescue: () => own.forEach((row) => stored.has(row.key) || storage?.put(row).catch(() => undefined)),
     async clear() {
       const until = Date.now();
       own.clear();

@@ -1,4 +1,4 @@
-import { fromJSON, isObject } from './json.js';
+import { fromJSON } from './json.js';
 import type { Keep } from './keep.js';
 
 /**
@@ -27,10 +27,7 @@ const none: State = { at: 0, until: 0, failures: 0, rest: false };
 
 /** The pause that is in keep. */
 export function createPause(keep: Keep): Pause {
-  const read = (): State => {
-    const value = fromJSON(keep.get('pause'));
-    return isObject(value) ? { ...none, ...value } : none;
-  };
+  const read = (): State => (fromJSON(keep.get('pause')) as State | undefined) ?? none;
   const begin: Pause['begin'] = (at, wait, failures, rest) =>
     keep.set('pause', JSON.stringify({ at, until: at + wait, failures, rest }));
   const end = (): void => keep.set('pause', '');

@@ -32,7 +32,7 @@ function push(call: Call): void {
   else (client as unknown as Record<string, (...args: unknown[]) => void>)[method]?.(args[0], args[1], args[2] ?? { ts, eventId });
 }
 
-const api: Record<string, unknown> = { init, createClient, push };
+const api: Record<string, unknown> = { init, push };
 for (const method of ['track', 'identify', 'reset', 'setConsent', 'optOut', 'optIn']) {
   api[method] = (...args: unknown[]) => push([method, args, Date.now()]);
 }

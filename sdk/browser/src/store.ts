@@ -1,5 +1,5 @@
 import { createDatabase } from './database.js';
-import { fromJSON, isObject } from './json.js';
+import { fromJSON } from './json.js';
 import { webStorage } from './keep.js';
 
 /** One call of track or identify as it waits to be sent. Nothing in it changes, but `sent`. */
@@ -21,22 +21,32 @@ export interface Row {
 /** Rows on disk, which all tabs of the origin share. */
 export interface Store {
   put(row: Row): Promise<unknown>;
-  /** Returns the oldest rows first, at most max. */
+  /** Returns the oldest rows, at most max of each place; a row may be there twice, and the later one counts. */
   list(max?: number): Promise<Row[]>;
   remove(keys: string[]): Promise<unknown>;
   /** The most bytes it should hold. */
   capacity: number;
 }
 
-/** Opens IndexedDB, else localStorage; undefined if neither can be used. */
-export async function openStore(prefix: string): Promise<Store | undefined> {
-  const database = databaseStore(prefix);
+/**
+ * Opens IndexedDB, with storage beside it: a page that is closed has no time
+ * for a database, but it can still write there. Without IndexedDB, storage is
+ * all there is.
+ */
+export async function openStore(name: string, storage: Store | undefined): Promise<Store | undefined> {
+  const database = databaseStore(name);
   try {
     await database.list(1);
-    return database;
   } catch {
-    return webStorage() && storageStore(prefix + 'row:');
+    return storage;
   }
+  if (!storage) return database;
+  return {
+    ...database,
+    // What is in both is the database's: it may have been changed there.
+    list: async (max) => [...(await storage.list(max)), ...(await database.list(max))],
+    remove: (keys) => Promise.all([storage.remove(keys), database.remove(keys)]),
+  };
 }
 
 function databaseStore(name: string): Store {
@@ -51,11 +61,16 @@ function databaseStore(name: string): Store {
   };
 }
 
-/** An entry for each row: tabs that write at once do not overwrite one another. */
-function storageStore(prefix: string): Store {
+/**
+ * Rows in localStorage; undefined if that cannot be used. An entry for each
+ * row: tabs that write at once do not overwrite one another. Rows are written
+ * before put returns.
+ */
+export function storageStore(prefix: string): Store | undefined {
+  if (!webStorage()) return undefined;
   const read = (name: string): Row[] => {
-    const row = fromJSON(localStorage.getItem(name));
-    return isObject(row) ? [row as unknown as Row] : [];
+    const row = fromJSON(localStorage.getItem(name)) as Row | undefined;
+    return row ? [row] : [];
   };
   return {
     put: async (row) => localStorage.setItem(prefix + row.key, JSON.stringify(row)),

@@ -61,6 +61,7 @@ test('events of a page of another origin are stored, with the key in a header', 
 
 test('an item that the server rejects is said and not sent again, its neighbours are stored', async () => {
   const page = await visit.open({ flushInterval: 60_000 });
+  await flush(page);
   await track(page, 'neighbour');
   const id = await track(page, 'bad', { text: 'nul \0' });
   await track(page, 'neighbour');
@@ -125,6 +126,7 @@ test('two tabs: one request at a time, everything once', async () => {
 
 test('a tab that is closed leaves its events to the other', async () => {
   const [closed, open] = [await visit.open({ flushInterval: 60_000 }), await visit.open()];
+  await flush(closed);
   await track(closed, 'left_behind');
   expect(await waiting(closed)).toBe(1);
   await closed.close();
@@ -217,17 +219,18 @@ test('70 KiB when the page is left: 64 as a beacon, all of it by the next visit,
 
 test('opting out: nothing leaves, nothing stays', async () => {
   const page = await visit.open({ flushInterval: 60_000 });
+  await flush(page);
   await track(page, 'opted_out');
   expect(await waiting(page)).toBe(1);
   const other = await visit.open({ flushInterval: 60_000 });
   await page.evaluate(() => client.optOut());
   await track(other, 'opted_out');
   for (const tab of [page, other]) await flush(tab);
+  expect(await waiting(page)).toBe(0);
   await other.reload();
   await track(other, 'opted_out');
   await flush(other);
   await page.goto(`${bench.pages}/other`);
-  expect(await waiting(page)).toBe(0);
   expect(await page.evaluate(() => Object.keys(localStorage))).toEqual(['actionpulse:default:consent']);
   expect(visit.network.posts().flatMap(items).filter(({ event }) => event === 'opted_out')).toEqual([]);
 });

@@ -8,13 +8,13 @@ export interface Request {
   headers: Record<string, string>;
   keepalive: boolean;
   at: number;
-  body: { sent_at?: string; events: Item[]; [name: string]: unknown };
+  body: { sent_at?: number; events: Item[]; [name: string]: unknown };
 }
 
 export interface Item {
   event_id: string;
   event: string;
-  ts: string;
+  ts: number;
   anon_id: string;
   user_id?: string;
   session_id: string;
