@@ -3,6 +3,7 @@ package actionpulse_test
 import (
 	"errors"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -34,11 +35,11 @@ func TestTrackerAge(t *testing.T) {
 				second := newTracker(t, serverKey, o)
 				fresh := track(t, second, "fresh")
 				closeNow(t, second)
-				if (s.stored[id] == 1) != c.sent || s.stored[fresh] != 1 {
+				if (s.count(id) == 1) != c.sent || s.count(fresh) != 1 {
 					t.Errorf("stored %v", s.stored)
 				}
-				if gone := len(h.gaveUp) == 1 && h.gaveUp[0].EventID == id && h.gaveUp[0].Reason == actionpulse.GaveUpTooOld; gone == c.sent {
-					t.Errorf("gave up %+v", h.gaveUp)
+				if gone := len(h.gone()) == 1 && h.gone()[0].EventID == id && h.gone()[0].Reason == actionpulse.GaveUpTooOld; gone == c.sent {
+					t.Errorf("gave up %+v", h.gone())
 				}
 				if !c.sent {
 					h.says(t, "given up")
@@ -74,11 +75,11 @@ func TestTrackerNeverSendsTooLate(t *testing.T) {
 				t.Fatalf("after %s the old event is sent: %v", r.at.Sub(fact), has)
 			}
 		}
-		if len(h.gaveUp) != 1 || h.gaveUp[0].EventID != old {
-			t.Errorf("gave up %+v", h.gaveUp)
+		if len(h.gone()) != 1 || h.gone()[0].EventID != old {
+			t.Errorf("gave up %+v", h.gone())
 		}
 		closeNow(t, tracker)
-		if s.stored[id] != 1 || s.stored[old] != 0 {
+		if s.count(id) != 1 || s.count(old) != 0 {
 			t.Errorf("stored %v", s.stored)
 		}
 	})
@@ -105,8 +106,8 @@ func TestTrackerHistorical(t *testing.T) {
 			time.Sleep(47*time.Hour + time.Duration(i)*time.Second)
 			closeNow(t, newTracker(t, serverKey, o))
 		}
-		if sent := s.sent(); len(sent) != 1 || !sent[0].historical || len(h.gaveUp) != 1 {
-			t.Errorf("sent %+v, gave up %d", sent, len(h.gaveUp))
+		if sent := s.sent(); len(sent) != 1 || !sent[0].historical || len(h.gone()) != 1 {
+			t.Errorf("sent %+v, gave up %d", sent, len(h.gone()))
 		}
 		if _, err := actionpulse.NewTracker("https://pulse.example", browserKey, o); err == nil {
 			t.Error("a browser token was taken for historical events")
@@ -132,25 +133,25 @@ func TestTrackerDoubtsAClockThatIsSetAhead(t *testing.T) {
 func doubtClock(t *testing.T, back bool) {
 	s, h := newIntake(declines(401, "unauthenticated")), &heard{}
 	o := h.options(s)
-	ahead := time.Duration(0)
-	o.Now = func() time.Time { return time.Now().Add(ahead) }
+	var ahead atomic.Int64 // a duration
+	o.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 	o.Pause = time.Minute
 	tracker := newTracker(t, serverKey, o)
 	id := track(t, tracker, "e")
 	time.Sleep(30 * time.Second)
 	synctest.Wait()
-	ahead = 72 * time.Hour
+	ahead.Store(int64(72 * time.Hour))
 	time.Sleep(9 * time.Minute)
 	synctest.Wait()
-	if n := len(s.sent()); n != 1 || len(h.gaveUp) != 0 {
-		t.Fatalf("%d requests, gave up %+v", n, h.gaveUp)
+	if n := len(s.sent()); n != 1 || len(h.gone()) != 0 {
+		t.Fatalf("%d requests, gave up %+v", n, h.gone())
 	}
 	if back {
-		ahead = 0
+		ahead.Store(0)
 	}
 	time.Sleep(5 * time.Minute)
 	synctest.Wait()
-	if sent, gone := s.stored[id] == 1, len(h.gaveUp) == 1; sent != back || gone == back {
+	if sent, gone := s.count(id) == 1, len(h.gone()) == 1; sent != back || gone == back {
 		t.Errorf("sent: %v, given up: %v", sent, gone)
 	}
 	closeNow(t, tracker)
@@ -173,13 +174,13 @@ func TestTrackerGivesUpHeldRecords(t *testing.T) {
 		server := newTracker(t, serverKey, o)
 		time.Sleep(46 * time.Hour)
 		synctest.Wait()
-		if len(h.gaveUp) != 0 || server.Stats().Held != 2 {
-			t.Errorf("gave up %+v", h.gaveUp)
+		if len(h.gone()) != 0 || server.Stats().Held != 2 {
+			t.Errorf("gave up %+v", h.gone())
 		}
 		time.Sleep(2 * time.Hour)
 		synctest.Wait()
-		if len(h.gaveUp) != 2 || server.Stats().Held != 0 || h.gaveUp[0].KeyKind != actionpulse.KeyBrowser {
-			t.Errorf("gave up %+v, %+v", h.gaveUp, server.Stats())
+		if len(h.gone()) != 2 || server.Stats().Held != 0 || h.gone()[0].KeyKind != actionpulse.KeyBrowser {
+			t.Errorf("gave up %+v, %+v", h.gone(), server.Stats())
 		}
 		closeNow(t, server)
 		if len(s.sent()) != 2 {

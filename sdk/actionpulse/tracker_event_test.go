@@ -83,7 +83,7 @@ func TestTrackTakesAllFormsOfAUUID(t *testing.T) {
 		}
 	}
 	closeNow(t, tracker)
-	if s.stored[id] != len(forms) || tracker.Stats().Duplicates != int64(len(forms)-1) {
+	if s.count(id) != len(forms) || tracker.Stats().Duplicates != int64(len(forms)-1) {
 		t.Errorf("stored %v, %+v", s.stored, tracker.Stats())
 	}
 }

@@ -178,7 +178,7 @@ func TestTrackerOneKindDoesNotStopAnother(t *testing.T) {
 		id := track(t, both, "by server")
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		if s.stored[id] != 1 || both.Stats().Pending != 1 {
+		if s.count(id) != 1 || both.Stats().Pending != 1 {
 			t.Errorf("stored %v, %+v", s.stored, both.Stats())
 		}
 		both.Resume()

@@ -74,8 +74,8 @@ func TestTrackerRepeatsIdentifyThatWasNotTaken(t *testing.T) {
 				t.Errorf("sent %s %s", r.path, r.body)
 			}
 		}
-		if len(s.sent()) != 6 || len(h.gaveUp) != 0 || tracker.Stats().Sent != 1 {
-			t.Errorf("%d requests, gave up %+v", len(s.sent()), h.gaveUp)
+		if len(s.sent()) != 6 || len(h.gone()) != 0 || tracker.Stats().Sent != 1 {
+			t.Errorf("%d requests, gave up %+v", len(s.sent()), h.gone())
 		}
 	})
 }
@@ -106,8 +106,8 @@ func TestTrackerDoesNotRepeatIdentifyThatMayHaveBeenTaken(t *testing.T) {
 					if len(s.sent("/v1/identify")) != 1 || len(s.sent("/v1/alias")) != aliases || len(s.stored) != 1 {
 						t.Errorf("sent %+v", s.sent())
 					}
-					if len(h.gaveUp) != 1 || h.gaveUp[0].Reason != actionpulse.GaveUpOutcomeUnknown || h.gaveUp[0].Type != actionpulse.RecordIdentify {
-						t.Errorf("gave up %+v", h.gaveUp)
+					if len(h.gone()) != 1 || h.gone()[0].Reason != actionpulse.GaveUpOutcomeUnknown || h.gone()[0].Type != actionpulse.RecordIdentify {
+						t.Errorf("gave up %+v", h.gone())
 					}
 				})
 			})
@@ -133,8 +133,8 @@ func TestTrackerRemembersThatIdentifyWasBegun(t *testing.T) {
 		abort(t, first, 1)
 		second := newTracker(t, serverKey, o)
 		closeNow(t, second)
-		if len(s.sent("/v1/identify")) != 1 || len(s.sent("/v1/alias")) != 1 || len(h.gaveUp) != 1 {
-			t.Errorf("sent %+v, gave up %+v", s.sent(), h.gaveUp)
+		if len(s.sent("/v1/identify")) != 1 || len(s.sent("/v1/alias")) != 1 || len(h.gone()) != 1 {
+			t.Errorf("sent %+v, gave up %+v", s.sent(), h.gone())
 		}
 	})
 }
@@ -150,8 +150,8 @@ func TestTrackerReportsARefusedPerson(t *testing.T) {
 		}
 		track(t, tracker, "after")
 		closeNow(t, tracker)
-		if len(h.rejected) != 2 || h.rejected[0].Code != "validation_failed" || h.rejected[1].Type != actionpulse.RecordAlias || len(s.stored) != 1 {
-			t.Errorf("rejected %+v, stored %v", h.rejected, s.stored)
+		if len(h.refused()) != 2 || h.refused()[0].Code != "validation_failed" || h.refused()[1].Type != actionpulse.RecordAlias || len(s.stored) != 1 {
+			t.Errorf("rejected %+v, stored %v", h.refused(), s.stored)
 		}
 	})
 }
@@ -167,7 +167,7 @@ func TestTrackerKeepsIdentifyWhenTheKeyIsRefused(t *testing.T) {
 		}
 		abort(t, first, 1)
 		closeNow(t, newTracker(t, serverKey, o))
-		if len(s.sent("/v1/identify")) != 2 || len(s.sent()) != 2 || len(h.gaveUp) != 0 {
+		if len(s.sent("/v1/identify")) != 2 || len(s.sent()) != 2 || len(h.gone()) != 0 {
 			t.Errorf("sent %+v", s.sent())
 		}
 	})

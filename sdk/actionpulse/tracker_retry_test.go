@@ -125,8 +125,8 @@ func restAndKeep(t *testing.T, refusal reaction, code api.Code, says string) {
 	tracker.Resume()
 	synctest.Wait()
 	closeNow(t, tracker)
-	if s.stored[id] != 1 || len(h.paused) != 1 {
-		t.Errorf("stored %v; %d pauses were told of, want 1", s.stored, len(h.paused))
+	if s.count(id) != 1 || len(h.pauses()) != 1 {
+		t.Errorf("stored %v; %d pauses were told of, want 1", s.stored, len(h.pauses()))
 	}
 	h.says(t, says)
 	if text := h.log.String(); strings.Contains(text, serverKey) {
@@ -156,7 +156,7 @@ func TestTrackerAttemptsAreBounded(t *testing.T) {
 			t.Errorf("waits %v", got)
 		}
 		closeNow(t, tracker)
-		if s.stored[id] != 1 {
+		if s.count(id) != 1 {
 			t.Errorf("stored %v", s.stored)
 		}
 	})
@@ -204,13 +204,13 @@ func TestTrackerReportsRejectedItems(t *testing.T) {
 		}
 		bad = track(t, tracker, "bad")
 		closeNow(t, tracker)
-		if len(h.rejected) != 1 || h.rejected[0].Index != 1 || h.rejected[0].EventID != bad ||
-			h.rejected[0].Code != api.RejectInvalidProperties || !strings.Contains(string(h.rejected[0].JSON), `"bad"`) {
-			t.Errorf("rejected %+v", h.rejected)
+		if len(h.refused()) != 1 || h.refused()[0].Index != 1 || h.refused()[0].EventID != bad ||
+			h.refused()[0].Code != api.RejectInvalidProperties || !strings.Contains(string(h.refused()[0].JSON), `"bad"`) {
+			t.Errorf("rejected %+v", h.refused())
 		}
 		h.says(t, "index=1 code=invalid_properties")
 		h.says(t, bad)
-		if len(s.sent()) != 1 || s.stored[good] != 1 || tracker.Stats().Rejected != 1 {
+		if len(s.sent()) != 1 || s.count(good) != 1 || tracker.Stats().Rejected != 1 {
 			t.Errorf("%d requests, %+v", len(s.sent()), tracker.Stats())
 		}
 	})
@@ -230,7 +230,7 @@ func TestTrackerDisbelievesCounts(t *testing.T) {
 		tracker := newTracker(t, serverKey, h.options(s))
 		id := track(t, tracker, "e")
 		closeNow(t, tracker)
-		if len(s.sent()) != 6 || s.stored[id] != 1 || tracker.Stats().Sent != 1 {
+		if len(s.sent()) != 6 || s.count(id) != 1 || tracker.Stats().Sent != 1 {
 			t.Errorf("%d requests, stored %v, %+v", len(s.sent()), s.stored, tracker.Stats())
 		}
 	})
@@ -276,8 +276,8 @@ func TestTrackerHalvesAndGrows(t *testing.T) {
 		}
 		closeNow(t, tracker)
 		for _, id := range ids {
-			if s.stored[id] != 1 {
-				t.Fatalf("%s is stored %d times", id, s.stored[id])
+			if s.count(id) != 1 {
+				t.Fatalf("%s is stored %d times", id, s.count(id))
 			}
 		}
 		sent := s.sent("/v1/track")
@@ -306,10 +306,10 @@ func TestTrackerGivesUpAnItemThatFitsNoBody(t *testing.T) {
 		}
 		after := track(t, tracker, "after")
 		closeNow(t, tracker)
-		if len(h.rejected) != 1 || h.rejected[0].EventID != large || h.rejected[0].Code != api.RejectEventTooLarge {
-			t.Errorf("rejected %+v", h.rejected)
+		if len(h.refused()) != 1 || h.refused()[0].EventID != large || h.refused()[0].Code != api.RejectEventTooLarge {
+			t.Errorf("rejected %+v", h.refused())
 		}
-		if s.stored[before] != 1 || s.stored[after] != 1 || s.stored[large] != 0 {
+		if s.count(before) != 1 || s.count(after) != 1 || s.count(large) != 0 {
 			t.Errorf("stored %v", s.stored)
 		}
 	})
@@ -343,8 +343,8 @@ func TestTrackerFindsWhatPoisonsABatch(t *testing.T) {
 			}
 		}
 		closeNow(t, tracker)
-		if len(h.rejected) != 1 || !strings.Contains(string(h.rejected[0].JSON), "poison") || h.rejected[0].Code != "validation_failed" {
-			t.Errorf("rejected %+v", h.rejected)
+		if len(h.refused()) != 1 || !strings.Contains(string(h.refused()[0].JSON), "poison") || h.refused()[0].Code != "validation_failed" {
+			t.Errorf("rejected %+v", h.refused())
 		}
 		if len(s.stored) != 20 {
 			t.Errorf("%d are stored, want 20", len(s.stored))

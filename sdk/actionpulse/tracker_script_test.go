@@ -154,6 +154,13 @@ func (s *intake) loses(r *intakeRequest) (*answered, error) {
 	return nil, io.ErrUnexpectedEOF
 }
 
+// count returns how often an event was taken.
+func (s *intake) count(id string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stored[id]
+}
+
 // sent returns the requests so far, or those to one path.
 func (s *intake) sent(path ...string) []intakeRequest {
 	s.mu.Lock()
@@ -191,6 +198,24 @@ func (h *heard) note(what func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	what()
+}
+
+func (h *heard) gone() []actionpulse.GaveUp {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.gaveUp
+}
+
+func (h *heard) refused() []actionpulse.Rejected {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.rejected
+}
+
+func (h *heard) pauses() []*actionpulse.PausedError {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.paused
 }
 
 func (h *heard) Write(b []byte) (int, error) {

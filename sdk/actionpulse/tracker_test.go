@@ -164,8 +164,8 @@ func TestTrackerCloseKeepsItsDeadline(t *testing.T) {
 		if len(s.sent()) != 1 {
 			t.Errorf("%d requests: Retry-After was not kept", len(s.sent()))
 		}
-		if len(h.gaveUp) != 1 || h.gaveUp[0].EventID != id || h.gaveUp[0].Reason != actionpulse.GaveUpClosed {
-			t.Errorf("gave up %+v", h.gaveUp)
+		if len(h.gone()) != 1 || h.gone()[0].EventID != id || h.gone()[0].Reason != actionpulse.GaveUpClosed {
+			t.Errorf("gave up %+v", h.gone())
 		}
 		h.says(t, id)
 	})
