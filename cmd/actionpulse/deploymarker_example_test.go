@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"go.yaml.in/yaml/v3"
@@ -39,7 +40,7 @@ type pipeline struct {
 	binary string
 	// lose makes the proxy in front of the server cut the connection after the
 	// next request was answered, as often as this says.
-	lose int
+	lose atomic.Int64
 }
 
 func newPipeline(t *testing.T) *pipeline {
@@ -53,8 +54,7 @@ func newPipeline(t *testing.T) *pipeline {
 	p := &pipeline{t: t, made: made, binary: filepath.Join(t.TempDir(), "actionpulse")}
 	forward := httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }}
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if p.lose > 0 {
-			p.lose--
+		if p.lose.Add(-1) >= 0 {
 			forward.ServeHTTP(httptest.NewRecorder(), r)
 			panic(http.ErrAbortHandler)
 		}
@@ -97,8 +97,8 @@ func (p *pipeline) run(shell []string, script string, variables map[string]strin
 	return string(out), err
 }
 
-// markers are the markers there are, by environment.
-func (p *pipeline) markers() map[string][]string {
+// markers are the markers that there are of some environments.
+func (p *pipeline) markers(environments ...string) map[string][]string {
 	p.t.Helper()
 	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, p.url+"/api/v1/projects/"+p.made.ProjectID+"/release-markers", http.NoBody)
 	if err != nil {
@@ -122,6 +122,9 @@ func (p *pipeline) markers() map[string][]string {
 	}
 	out := map[string][]string{}
 	for _, m := range list.Items {
+		if !slices.Contains(environments, m.Environment) {
+			continue
+		}
 		if m.Version == "" || len(m.Commit) != 40 || m.URL == "" {
 			p.t.Errorf("a marker is %+v", m)
 		}
@@ -181,19 +184,30 @@ func (a *action) variables(t *testing.T, with map[string]string) map[string]stri
 	return out
 }
 
-// TestGitHubAction: the action's own script, run by a shell as on a runner,
-// makes one marker of each deploy, with the binary and with curl, through a lost
+// TestExamplesForCI: the examples' own scripts, run by a shell as on a runner,
+// make one marker of each deploy, with the binary and with curl, through a lost
 // answer and a re-run.
-func TestGitHubAction(t *testing.T) {
+func TestExamplesForCI(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t)
+	token := p.made.CIToken
+	for name, test := range map[string]func(*testing.T, *pipeline){"GitHub": testGitHubAction, "GitLab": testGitLabJobs} {
+		t.Run(name, func(t *testing.T) {
+			p.t, p.made.CIToken = t, token
+			test(t, p)
+		})
+	}
+}
+
+func testGitHubAction(t *testing.T, p *pipeline) {
+	t.Helper()
 	a := exampleFile[action](t, "github-action/action.yml")
 	folder, err := filepath.Abs("../../examples/ci/github-action")
 	if err != nil || len(a.Runs.Steps) != 1 || a.Runs.Steps[0].Shell != "bash" {
 		t.Fatalf("%v, %+v", err, a.Runs)
 	}
 	const awkward = `say "1.4\2" $(exit 7)`
-	attempt := func(binary, environment, number string) {
+	attempt := func(binary, environment, number string) error {
 		t.Helper()
 		output := filepath.Join(t.TempDir(), "output")
 		variables := maps.Clone(github)
@@ -203,26 +217,33 @@ func TestGitHubAction(t *testing.T) {
 		maps.Copy(variables, map[string]string{"GITHUB_RUN_ATTEMPT": number, "GITHUB_ACTION_PATH": folder, "GITHUB_OUTPUT": output})
 		stdout, err := p.run([]string{"bash", "--noprofile", "--norc", "-e", "-o", "pipefail"}, a.Runs.Steps[0].Run, variables)
 		said, errOutput := os.ReadFile(output)
-		if err != nil || errOutput != nil || !strings.Contains(stdout, `1.4.2`) || !strings.HasPrefix(string(said), "marker<<end-16-") || !strings.Contains(string(said), "{") {
-			t.Errorf("attempt %s with %q: %v, %v\n%s%s", number, binary, err, errOutput, stdout, said)
+		if err == nil && (errOutput != nil || !strings.Contains(stdout, `1.4.2`) || !strings.HasPrefix(string(said), "marker<<end-16-") || !strings.Contains(string(said), "{")) {
+			t.Errorf("attempt %s with %q: %v\n%s%s", number, binary, errOutput, stdout, said)
+		}
+		return err
+	}
+	p.lose.Store(1)
+	for _, a := range []struct{ binary, environment, number string }{
+		{"", "production", "1"}, {"", "production", "2"}, {p.binary, "production", "3"}, {p.binary, "staging", "1"}, {"", "staging", "2"},
+	} {
+		if err := attempt(a.binary, a.environment, a.number); err != nil {
+			t.Errorf("%+v: %v", a, err)
 		}
 	}
-	p.lose = 1
-	attempt("", "production", "1")
-	attempt("", "production", "2")
-	attempt(p.binary, "production", "3")
-	attempt(p.binary, "staging", "1")
-	attempt("", "staging", "2")
 	want := map[string][]string{"production": {"1.4.2 " + awkward}, "staging": {"1.4.2 " + awkward}}
-	if got := p.markers(); !maps.EqualFunc(got, want, slices.Equal) {
+	if got := p.markers("production", "staging"); !maps.EqualFunc(got, want, slices.Equal) {
 		t.Errorf("markers %q, want %q", got, want)
+	}
+	p.made.CIToken = "apc_wrong"
+	for _, binary := range []string{"", p.binary} {
+		if attempt(binary, "production", "4") == nil {
+			t.Errorf("with %q a refusal is a success", binary)
+		}
 	}
 }
 
-// TestGitLabJobs: so do the jobs for GitLab.
-func TestGitLabJobs(t *testing.T) {
-	t.Parallel()
-	p := newPipeline(t)
+func testGitLabJobs(t *testing.T, p *pipeline) {
+	t.Helper()
 	jobs := exampleFile[map[string]struct {
 		Script    []string
 		Variables map[string]string
@@ -245,15 +266,15 @@ func TestGitLabJobs(t *testing.T) {
 		_, err := p.run([]string{"bash", "-e", "-o", "pipefail"}, strings.Join(jobs[job].Script, "\n"), variables)
 		return err
 	}
-	for job, environment := range map[string]string{".actionpulse-deploy-marker": "production", ".actionpulse-deploy-marker-curl": "staging"} {
+	for job, environment := range map[string]string{".actionpulse-deploy-marker": "eu", ".actionpulse-deploy-marker-curl": "us"} {
 		for _, id := range []string{"1", "2"} {
 			if err := attempt(job, id, environment); err != nil {
 				t.Errorf("%s, attempt %s: %v", job, id, err)
 			}
 		}
 	}
-	want := map[string][]string{"production": {"1.4.2 "}, "staging": {"1.4.2 "}}
-	if got := p.markers(); !maps.EqualFunc(got, want, slices.Equal) || len(jobs) != 2 {
+	want := map[string][]string{"eu": {"1.4.2 "}, "us": {"1.4.2 "}}
+	if got := p.markers("eu", "us"); !maps.EqualFunc(got, want, slices.Equal) || len(jobs) != 2 {
 		t.Errorf("%d jobs, markers %q, want %q", len(jobs), got, want)
 	}
 	p.made.CIToken = "apc_wrong"
