@@ -37,7 +37,7 @@ func everyRoute(projectID string) []string {
 func whoMayCallWhat(c *conversation) {
 	for _, one := range everyRoute(c.projectID) {
 		method, path, _ := strings.Cut(one, " ")
-		for _, credential := range []string{c.browser, c.server, c.legacy, c.project, c.ci, c.access} {
+		for _, credential := range []string{c.browser(), c.server(), c.legacy(), c.project(), c.ci(), c.access} {
 			body := ""
 			if method != http.MethodGet && method != http.MethodDelete {
 				body = "{"
@@ -47,11 +47,11 @@ func whoMayCallWhat(c *conversation) {
 		c.send(request{method: method, path: path, credential: noCredential}).refuses(401, "unauthenticated")
 		c.send(request{method: method, path: path, credential: "apk_unknown"}).refuses(401, "unauthenticated")
 	}
-	for _, value := range []string{"", "Basic eDp5", "Bearer", "Bearer ", "bearer  " + c.project, "BEARER " + c.project, c.project} {
+	for _, value := range []string{"", "Basic eDp5", "Bearer", "Bearer ", "bearer  " + c.project(), "BEARER " + c.project(), c.project()} {
 		c.send(request{method: http.MethodGet, path: "/v1/credit-types", credential: noCredential, header: http.Header{"Authorization": {value}}})
 	}
 	c.send(request{method: http.MethodGet, path: "/v1/credit-types", credential: noCredential, header: http.Header{
-		"Authorization": {"Bearer " + c.project, "Bearer " + c.project},
+		"Authorization": {"Bearer " + c.project(), "Bearer " + c.project()},
 	}}).refuses(401, "unauthenticated")
 }
 
@@ -87,7 +87,7 @@ func requestIDs(c *conversation) {
 func orderOfRefusals(c *conversation) {
 	xml := http.Header{"Content-Type": {"application/xml"}}
 	const topup = "/v1/customers/ada/topup"
-	c.send(request{path: topup, credential: c.browser, header: xml, body: "{"}).refuses(403, "forbidden")
+	c.send(request{path: topup, credential: c.browser(), header: xml, body: "{"}).refuses(403, "forbidden")
 	c.send(request{path: topup, header: xml, body: "{"}).refuses(400, "idempotency_key_required")
 	c.send(request{path: topup, key: strings.Repeat("x", 191), header: xml, body: "{"}).refuses(422, "invalid_request")
 	c.send(request{path: topup, key: "k", header: xml, body: "{"}).refuses(415, "unsupported_media_type")
@@ -140,5 +140,5 @@ func sessions(c *conversation) {
 	c.send(request{path: "/api/v1/auth/logout", credential: in.text("access_token")}).wants(204)
 	as(in.text("access_token")).refuses(401, "unauthenticated")
 	refresh(in.text("refresh_token")).refuses(401, "unauthenticated")
-	c.send(request{path: "/api/v1/auth/logout", credential: c.project}).refuses(403, "forbidden")
+	c.send(request{path: "/api/v1/auth/logout", credential: c.project()}).refuses(403, "forbidden")
 }

@@ -16,13 +16,21 @@ import (
 
 // target is a server to talk to, and one project of it that nobody else uses.
 type target struct {
-	name, url, projectID                         string
-	browser, server, legacy, project, ci, access string
-	email, password                              string
-	client                                       *http.Client
+	name, url, projectID string
+	// access is an access token, and email and password log in.
+	access, email, password string
+	client                  *http.Client
+	// credential makes a credential of a kind, at most one of each.
+	credential func(kind string) string
 	// fake is the fake server, nil for the real one.
 	fake *actionpulsetest.Server
 }
+
+func (t *target) browser() string { return t.credential("browser") }
+func (t *target) server() string  { return t.credential("server") }
+func (t *target) legacy() string  { return t.credential("legacy") }
+func (t *target) project() string { return t.credential("project") }
+func (t *target) ci() string      { return t.credential("ci") }
 
 // conversation is what was said to a target and what it answered, in a form in
 // which two of them can be compared.
@@ -81,7 +89,7 @@ func (c *conversation) quietly(r request) *answer {
 		out.Header = r.header.Clone()
 	}
 	if r.credential == "" {
-		r.credential = c.project
+		r.credential = c.project()
 	}
 	if r.credential != noCredential {
 		out.Header.Set("Authorization", "Bearer "+r.credential)

@@ -21,7 +21,7 @@ func (c *conversation) markers() string {
 
 func (c *conversation) deploy(key, body string) *answer {
 	c.Helper()
-	return c.send(request{path: c.markers() + "/deploy", credential: c.ci, key: key, body: body})
+	return c.send(request{path: c.markers() + "/deploy", credential: c.ci(), key: key, body: body})
 }
 
 func (c *conversation) list(query string) *answer {
@@ -33,13 +33,13 @@ func markerHeaders(c *conversation) {
 	for _, values := range [][]string{
 		nil, {""}, {"  "}, {"deploy-1", "deploy-1"}, {"deploy-1, deploy-2"}, {"1234567"}, {strings.Repeat("x", 129)}, {"with space"}, {"a,b,c,d,e"}, {"déploy-1"},
 	} {
-		c.send(request{path: c.markers() + "/deploy", credential: c.ci, body: `{"version":"1"}`, header: http.Header{"Idempotency-Key": values}}).
+		c.send(request{path: c.markers() + "/deploy", credential: c.ci(), body: `{"version":"1"}`, header: http.Header{"Idempotency-Key": values}}).
 			refuses(422, "validation_failed").has("error.details.header", `"Idempotency-Key"`)
 	}
 	c.list("").wants(200).has("items", "[]")
 	c.deploy("12345678", `{"version":"1"}`).wants(201)
 	c.deploy(strings.Repeat("x", 128), `{"version":"1"}`).wants(201)
-	c.send(request{path: "/api/v1/projects/" + anyID + "/release-markers/deploy", credential: c.ci, key: "12345678", body: `{"version":"1"}`}).
+	c.send(request{path: "/api/v1/projects/" + anyID + "/release-markers/deploy", credential: c.ci(), key: "12345678", body: `{"version":"1"}`}).
 		refuses(404, "not_found")
 }
 
@@ -105,7 +105,7 @@ func invalidMarkers(c *conversation) {
 // the eighth another spelling.
 func matrixBuild(c *conversation) {
 	const body = `{"version":"2.0","ts":"2026-05-01T10:00:00Z"}`
-	statuses := c.atOnce(6, request{path: c.markers() + "/deploy", credential: c.ci, key: "matrix-1", body: body})
+	statuses := c.atOnce(6, request{path: c.markers() + "/deploy", credential: c.ci(), key: "matrix-1", body: body})
 	if statuses[201] != 1 || statuses[200] != 5 {
 		c.Errorf("%s: %v", c.name, statuses)
 	}
@@ -116,6 +116,9 @@ func matrixBuild(c *conversation) {
 
 // atOnce sends a request n times at once, and counts the statuses.
 func (c *conversation) atOnce(n int, r request) map[int]int {
+	if r.credential == "" {
+		r.credential = c.project()
+	}
 	statuses := map[int]int{}
 	var mu sync.Mutex
 	var all sync.WaitGroup

@@ -16,15 +16,15 @@ func beacons(c *conversation) {
 		return items(fmt.Sprintf(`{"event":"e","anon_id":"a","event_id":"0197d6a4-5f0e-7cc2-9d33-%012d","properties":{"p":%q}}`, n, padding))
 	}
 	for n := range 2 {
-		c.send(request{path: at(c.browser), credential: noCredential, header: plain, body: body(n)}).wants(202).has("duplicates", "0")
+		c.send(request{path: at(c.browser()), credential: noCredential, header: plain, body: body(n)}).wants(202).has("duplicates", "0")
 	}
 	for n := range 2 { // the same by fetch
-		c.track(c.browser, body(n)).wants(202).has("duplicates", "1")
+		c.track(c.browser(), body(n)).wants(202).has("duplicates", "1")
 	}
-	c.send(request{path: at(c.server), credential: noCredential, body: body(0)}).refuses(401, "unauthenticated")
+	c.send(request{path: at(c.server()), credential: noCredential, body: body(0)}).refuses(401, "unauthenticated")
 	c.send(request{path: at("apb_nothing"), credential: noCredential, body: body(0)}).refuses(401, "unauthenticated")
-	c.send(request{path: at(c.browser) + "&key=" + c.browser, credential: noCredential, body: body(0)}).refuses(401, "unauthenticated")
-	c.send(request{path: "/v1/alias?key=" + c.browser, credential: noCredential, body: `{}`}).refuses(403, "forbidden")
+	c.send(request{path: at(c.browser()) + "&key=" + c.browser(), credential: noCredential, body: body(0)}).refuses(401, "unauthenticated")
+	c.send(request{path: "/v1/alias?key=" + c.browser(), credential: noCredential, body: `{}`}).refuses(403, "forbidden")
 	c.send(request{method: http.MethodOptions, path: "/v1/track", credential: noCredential, header: http.Header{
 		"Origin": {"https://shop.example"}, "Access-Control-Request-Method": {"POST"},
 	}}).wants(204)
@@ -46,7 +46,7 @@ func media(c *conversation) {
 		for i := 0; i < len(pairs); i += 2 {
 			h.Add(pairs[i], pairs[i+1])
 		}
-		return c.send(request{path: "/v1/track", credential: c.server, body: body, header: h})
+		return c.send(request{path: "/v1/track", credential: c.server(), body: body, header: h})
 	}
 	send(coded.String(), "Content-Encoding", "gzip").wants(202).has("duplicates", "0")
 	send(coded.String(), "Content-Encoding", "X-GZIP").wants(202).has("duplicates", "1")

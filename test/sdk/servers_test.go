@@ -98,46 +98,59 @@ func compare(t *testing.T, talk func(*conversation), ours, fake target) []exchan
 // realTarget makes a project of its own on the real server.
 func realTarget(t *testing.T, r *apptest.Running, name string) target {
 	t.Helper()
-	made := func(path, body, member string) string {
-		status, answer := r.Post(path, r.Setup.AccessToken, body)
-		value, ok := answer[member].(string)
-		if status != http.StatusCreated || !ok {
-			t.Fatalf("%s: %d %v", path, status, answer)
-		}
-		return value
-	}
-	id := made("/api/v1/projects", fmt.Sprintf(`{"name":%q}`, name), "id")
-	at := "/api/v1/projects/" + id
+	id := create(t, r, "/api/v1/projects", fmt.Sprintf(`{"name":%q}`, name), "id")
 	client := &http.Client{Transport: &http.Transport{}}
 	t.Cleanup(client.CloseIdleConnections)
+	made := map[string]string{}
 	return target{
-		name: "real", url: r.URL, projectID: id, client: client,
-		browser: made(at+"/ingest-keys", `{"name":"b","kind":"browser"}`, "token"),
-		server:  made(at+"/ingest-keys", `{"name":"s","kind":"server"}`, "token"),
-		legacy:  imported(t, r, at),
-		project: made(at+"/project-keys", `{"name":"p"}`, "token"),
-		ci:      made(at+"/ci-tokens", `{"name":"c"}`, "token"),
-		access:  r.Setup.AccessToken, email: r.Setup.Email, password: r.Setup.Password,
+		name: "real", url: r.URL, projectID: id, client: client, access: r.Setup.AccessToken, email: r.Setup.Email, password: r.Setup.Password,
+		credential: func(kind string) string { // asked by one goroutine
+			if made[kind] == "" {
+				made[kind] = newCredential(t, r, id, kind)
+			}
+			return made[kind]
+		},
 	}
 }
 
-// imported is a legacy key: one that another system has made.
-func imported(t *testing.T, r *apptest.Running, at string) string {
+// create makes something on the real server, and returns a member of the answer.
+func create(t *testing.T, r *apptest.Running, path, body, member string) string {
 	t.Helper()
-	token := "legacy-" + at
-	if status, answer := r.Post(at+"/ingest-keys/import", r.Setup.AccessToken, fmt.Sprintf(`{"name":"l","token":%q}`, token)); status != http.StatusCreated {
-		t.Fatalf("%d %v", status, answer)
+	status, answer := r.Post(path, r.Setup.AccessToken, body)
+	value, ok := answer[member].(string)
+	if status != http.StatusCreated || !ok {
+		t.Fatalf("%s: %d %v", path, status, answer)
 	}
-	return token
+	return value
+}
+
+// newCredential makes a credential of a project of the real server.
+func newCredential(t *testing.T, r *apptest.Running, projectID, kind string) string {
+	t.Helper()
+	at := "/api/v1/projects/" + projectID
+	switch kind {
+	case "project":
+		return create(t, r, at+"/project-keys", `{"name":"p"}`, "token")
+	case "ci":
+		return create(t, r, at+"/ci-tokens", `{"name":"c"}`, "token")
+	case "legacy": // one that another system has made
+		token := "legacy-" + projectID
+		create(t, r, at+"/ingest-keys/import", fmt.Sprintf(`{"name":"l","token":%q}`, token), "id")
+		return token
+	default:
+		return create(t, r, at+"/ingest-keys", fmt.Sprintf(`{"name":"k","kind":%q}`, kind), "token")
+	}
 }
 
 // fakeTarget starts a fake server.
 func fakeTarget(t *testing.T, options ...actionpulsetest.Option) target {
 	t.Helper()
 	s := actionpulsetest.NewServer(t, append(options, actionpulsetest.AllowUnknownPaths())...)
+	all := map[string]string{
+		"browser": s.BrowserToken, "server": s.ServerKey, "legacy": s.LegacyKey, "project": s.ProjectKey, "ci": s.CIToken,
+	}
 	return target{
-		name: "fake", fake: s, url: s.URL, projectID: s.ProjectID, client: s.Client(),
-		browser: s.BrowserToken, server: s.ServerKey, legacy: s.LegacyKey, project: s.ProjectKey, ci: s.CIToken,
-		access: s.AccessToken, email: s.Email, password: s.Password,
+		name: "fake", fake: s, url: s.URL, projectID: s.ProjectID, client: s.Client(), access: s.AccessToken, email: s.Email, password: s.Password,
+		credential: func(kind string) string { return all[kind] },
 	}
 }
