@@ -8,7 +8,7 @@ import { build } from 'esbuild';
 import { minify } from 'terser';
 
 /** Bytes of actionpulse.min.js, gzipped. */
-const budget = 6 * 1024;
+const budget = 6000;
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 process.chdir(root);
@@ -35,7 +35,7 @@ for (const [entry, file] of [
   const { code } = await minify(bundle.outputFiles[0].text, {
     ecma: 2020,
     toplevel: true,
-    compress: { passes: 4, ecma: 2020, unsafe_arrows: true, pure_getters: true, keep_fargs: false, directives: true },
+    compress: { passes: 4, ecma: 2020, unsafe_arrows: true, pure_getters: true, keep_fargs: false, inline: 1, hoist_funs: true },
   });
   writeFileSync(file, code.replace(/^"use strict";/, ''));
 }

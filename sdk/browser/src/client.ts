@@ -92,7 +92,7 @@ export function createClient(options: Options): Client {
 
   function gaveUp(reason: GaveUp['reason'], rows: Row[], code?: string): void {
     const ids = rows.map((row) => row.id || 'identify');
-    log.warn('events were given up', { reason, code, ids });
+    log.warn('given up', { reason, code, ids });
     if (ids.includes('identify')) visitor.say('');
     onGaveUp({ reason, ids, ...(code && { code }) });
   }
@@ -207,7 +207,7 @@ export function createClient(options: Options): Client {
 function isUsable({ url, key, log }: Settings): boolean {
   if (typeof document === 'undefined') return false;
   // Other keys are secrets. And an event is known by its id and the kind of key, so that never changes.
-  const usable = /^https?:\/\//.test(url) && /^apb_/.test(key);
-  if (!usable) log.warn('nothing is sent: url must be http(s), key a browser token (apb_)');
+  const usable = /^https?:/.test(url) && key.startsWith('apb_');
+  if (!usable) log.warn('nothing is sent: url must be http(s), key apb_');
   return usable;
 }

@@ -42,7 +42,7 @@ export function createIntake({ settings, outbox, gaveUp }: IntakeParams): Source
       log.debug('sent', body);
       for (const item of rejected) {
         const rejection = { ...item, eventId: rows[item.index]?.id ?? '' };
-        log.warn('an event was rejected', rejection);
+        log.warn('rejected', rejection);
         onRejected(rejection);
       }
       limit = Math.min(maxBatchEvents, limit * 2);

@@ -37,9 +37,10 @@ export function createItems(settings: Settings, visitor: Visitor): Items {
 
   return {
     event(name, properties, fact) {
-      const { ts = Date.now(), eventId = newID() } = fact ?? {};
-      return row(eventId, ts, {
-        event_id: eventId,
+      const ts = fact?.ts ?? Date.now();
+      const id = fact?.eventId || newID();
+      return row(id, ts, {
+        event_id: id,
         event: name,
         anon_id: visitor.anonId(),
         user_id: visitor.userId() || undefined,
@@ -51,11 +52,11 @@ export function createItems(settings: Settings, visitor: Visitor): Items {
     identify(userId, traits, fact) {
       const id = String(userId ?? '');
       if (!id || id.length > 200) {
-        log.warn('identify needs an id of 1 to 200 characters');
+        log.warn('identify needs an id');
         return undefined;
       }
       visitor.identify(id);
-      const { ts = Date.now() } = fact ?? {};
+      const ts = fact?.ts ?? Date.now();
       const said = { anon_id: visitor.anonId(), user_id: id, traits, session_id: visitor.sessionId(ts, true) };
       const fingerprint = hash(toJSON(said) ?? '');
       if (visitor.said() === fingerprint) return undefined;

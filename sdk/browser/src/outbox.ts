@@ -63,7 +63,7 @@ export function createOutbox({ open, storage, settings, gaveUp }: OutboxParams):
       await opened.put(row);
       stored.add(row.key);
     } catch (error) {
-      log.warn('an event is not stored but kept in memory', error);
+      log.warn('not stored, kept in memory', error);
     }
   };
 
@@ -80,7 +80,7 @@ export function createOutbox({ open, storage, settings, gaveUp }: OutboxParams):
   const remove = async (keys: string[]): Promise<void> => {
     forget(keys);
     await writing;
-    await (await store())?.remove(keys).catch((error: unknown) => log.warn('events are not removed', error));
+    await (await store())?.remove(keys).catch((error: unknown) => log.warn('not removed', error));
   };
 
   const giveUp = async (reason: GaveUpReason, rows: Row[]): Promise<void> => {

@@ -1,4 +1,3 @@
-import { fromJSON } from './json.js';
 import type { Keep } from './keep.js';
 
 /**
@@ -16,34 +15,25 @@ export interface Pause {
   wake(): void;
 }
 
-interface State {
-  at: number;
-  until: number;
-  failures: number;
-  rest: boolean;
-}
-
-const none: State = { at: 0, until: 0, failures: 0, rest: false };
-
-/** The pause that is in keep. */
+/** The pause that is in keep, as four numbers: when it began, when it ends, failures, whether it is a rest. */
 export function createPause(keep: Keep): Pause {
-  const read = (): State => (fromJSON(keep.get('pause')) as State | undefined) ?? none;
-  const begin: Pause['begin'] = (at, wait, failures, rest) =>
-    keep.set('pause', JSON.stringify({ at, until: at + wait, failures, rest }));
+  const read = (): number[] => keep.get('pause').split(' ').map(Number);
+  const begin: Pause['begin'] = (now, wait, failures, rest) =>
+    keep.set('pause', [now, now + wait, failures, Number(rest)].join(' '));
   const end = (): void => keep.set('pause', '');
   return {
-    failures: () => read().failures,
+    failures: () => read()[2] ?? 0,
     left(now) {
-      const { at, until, failures, rest } = read();
+      const [at = 0, until = 0, failures = 0, rest = 0] = read();
       if (until <= now) return 0;
       // The clock was set back since then: the wait begins anew, and is no longer than it was.
-      if (now < at) begin(now, until - at, failures, rest);
+      if (now < at) begin(now, until - at, failures, !!rest);
       return until - Math.max(now, at);
     },
     begin,
     end,
     wake() {
-      if (read().rest) end();
+      if (read()[3]) end();
     },
   };
 }

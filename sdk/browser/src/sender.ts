@@ -98,7 +98,7 @@ export function createSender({ settings, sources, lock, pause, allowed, later }:
 
   const noteSpeed = (answer: Answer, took: number): void => {
     failedAtOnce = answer.status === 0 && !answered && took < atOnce && navigator.onLine ? failedAtOnce + 1 : 0;
-    if (failedAtOnce >= blockedAfter) stop('blocked', 'requests are blocked: events are kept, this page sends no more');
+    if (failedAtOnce >= blockedAfter) stop('blocked', 'blocked: events are kept, this page sends no more');
   };
 
   const wait = ({ code, wait: named }: Verdict): void => {

@@ -6,7 +6,7 @@ declare global {
   var client: Client;
   var said: [kind: string, value: unknown][];
   var startReplay: (options?: ReplayOptions) => Promise<Replay>;
-  var early: { id: string; ts: string };
+  var early: { id: string; ts: string; name: string };
   var load: (src: string) => Promise<void>;
   var actionpulse: Client;
   var actionpulseReplay: { start(client: Client, options?: ReplayOptions & { src?: string }): Promise<Replay> };

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import { type ActionPulse, startActionPulse } from './actionpulse.js';
 import { Network, startPages } from './network.js';
@@ -38,23 +39,28 @@ window.client = createClient({
 window.startReplay = async (options) => (await import('/dist/replay.js')).startReplay(window.client, options);
 </script>`;
 
-/** A page with the snippet of the README; the script is loaded when the test says so. */
-const scriptPage = `<!doctype html><title>shop</title><body><input id="card"><script>
-var settings = JSON.parse(decodeURIComponent(location.hash.slice(1)));
-!function(w,n){var q=w[n]=w[n]||[];['init','track','identify','reset','setConsent','optOut','optIn'].forEach(function(m){
-q[m]=function(){q.push([m,[].slice.call(arguments),Date.now(),self.crypto&&crypto.randomUUID?crypto.randomUUID():''])}})}(window,'actionpulse');
-actionpulse.init(settings);
-actionpulse.track('script_early', {n: 1});
-var early = {id: actionpulse[1][3], ts: new Date(actionpulse[1][2]).toISOString()};
+/**
+ * A page with the snippet of the README, as it is there but for the addresses
+ * and the key. The calls in it are made before the script is loaded.
+ */
+function scriptPage(): string {
+  const snippet = /```html\n([^]*?)```/.exec(readFileSync('README.md', 'utf8'))?.[1];
+  if (!snippet) throw new Error('README.md has no snippet');
+  const changed = snippet
+    .replace("'/assets/actionpulse.min.js'", "'/dist/actionpulse.min.js'")
+    .replace(/init\([^]*?\);/, 'init(JSON.parse(decodeURIComponent(location.hash.slice(1))));');
+  return `<!doctype html><title>shop</title><body><input id="card">${changed}<script>
+var early = {id: actionpulse[1][3], ts: new Date(actionpulse[1][2]).toISOString(), name: actionpulse[1][1][0]};
 function load(src) { var s = document.createElement('script'); s.src = src; document.head.append(s);
   return new Promise(function(done) { s.onload = done; }); }
 </script>`;
+}
 
 export async function startBench(): Promise<Bench> {
   const [server, browser, pages] = await Promise.all([
     startActionPulse(),
     chromium.launch({ executablePath: chromiumPath, args: ['--no-sandbox'] }),
-    startPages({ '/': modulePage, '/script': scriptPage, '/other': '<!doctype html><title>other</title>' }),
+    startPages({ '/': modulePage, '/script': scriptPage(), '/other': '<!doctype html><title>other</title>' }),
   ]);
   return {
     server,

@@ -31,7 +31,7 @@ test('calls made before the script was there keep their order, time and id', asy
     ['track', ['early', { n: 1 }], at, id],
     ['identify', ['ada'], at + 1],
     ['init', [options], at + 2],
-    ['track', ['late'], at + 3, undefined],
+    ['track', ['late'], at + 3, ''],
   ]);
   global.track('now');
   await page.pass(6_000);
@@ -42,6 +42,7 @@ test('calls made before the script was there keep their order, time and id', asy
     ['now', at + 4_000],
   ]);
   expect(page.items()[0]).toMatchObject({ event_id: id, properties: { n: 1 } });
+  expect(page.items()[1]?.event_id).toMatch(/^[0-9a-f-]{36}$/);
 });
 
 test('calls wait for init, with the time of the call', async () => {
