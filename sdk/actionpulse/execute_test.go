@@ -172,6 +172,12 @@ func TestFollow(t *testing.T) {
 		t.Errorf("%q of %d requests", got.String(), len(s.requests()))
 	}
 
+	// Each connection brings a step: none of them is in vain.
+	news := stream(state + "event: step\ndata: {\"step\":\"say\"}\n\n")
+	s = play(t, news, news, news, news, news, news, news, stream(end))
+	if err := drain(hurried(t, s.URL).Executions.Follow(t.Context(), "x-1")); err != nil || len(s.requests()) != 8 {
+		t.Errorf("%v after %d requests", err, len(s.requests()))
+	}
 	s = play(t, stream(state))
 	if err := drain(hurried(t, s.URL).Executions.Follow(t.Context(), "x-1")); asError(t, err).Err == nil || len(s.requests()) != 6 {
 		t.Errorf("%v after %d requests", err, len(s.requests()))

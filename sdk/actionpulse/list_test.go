@@ -64,6 +64,23 @@ func TestFiltersOnEveryPage(t *testing.T) {
 	}
 }
 
+// TestAllEvents: a query's cursor is in its body, beside the rest of it.
+func TestAllEvents(t *testing.T) {
+	t.Parallel()
+	s := play(t, says(200, `{"items":[{}],"next_cursor":"b"}`), says(200, `{"items":[{}],"next_cursor":null}`))
+	if err := drain(newClients(t, s.URL).app.Queries.AllEvents(t.Context(), one, api.EventsQuery{Event: "e", Limit: 1})); err != nil {
+		t.Fatal(err)
+	}
+	var asked []string
+	for _, r := range s.requests() {
+		asked = append(asked, r.body)
+	}
+	want := []string{`{"type":"events","event":"e","limit":1}`, `{"type":"events","event":"e","limit":1,"cursor":"b"}`}
+	if !slices.Equal(asked, want) {
+		t.Errorf("asked %v", asked)
+	}
+}
+
 // TestAllStops: a reader who leaves causes no further request, not even when
 // the page was just used up.
 func TestAllStops(t *testing.T) {

@@ -172,6 +172,39 @@ func TestRefreshLater(t *testing.T) {
 	}
 }
 
+// TestRefreshCameBefore: a request that was on its way while the tokens were
+// replaced goes on with the new ones; nothing is spent for it.
+func TestRefreshCameBefore(t *testing.T) {
+	t.Parallel()
+	i := newIssuer()
+	i.rejected.Add(1)
+	arrived, refreshed := make(chan struct{}), make(chan struct{})
+	s := play(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") == "Bearer apt_0" {
+			close(arrived)
+			<-refreshed
+		}
+		i.serve(w, r)
+	})
+	app, err := actionpulse.NewApp(s.URL, actionpulse.WithTokens(stale))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make(chan error)
+	go func() { got <- of(app.Projects.Get(t.Context(), one)) }()
+	<-arrived
+	if _, err := app.Refresh(t.Context(), ""); err != nil {
+		t.Error(err)
+	}
+	close(refreshed)
+	if err := <-got; err != nil {
+		t.Error(err)
+	}
+	if len(i.spent) != 1 || i.spent["r1"] != 1 || app.Tokens().AccessToken != "apt_2" {
+		t.Errorf("spent %v, has %s", i.spent, app.Tokens().AccessToken)
+	}
+}
+
 func TestLoginAndLogout(t *testing.T) {
 	t.Parallel()
 	i := newIssuer()
