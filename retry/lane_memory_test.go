@@ -25,10 +25,10 @@ func TestLanesForget(t *testing.T) {
 	}
 	fail(0, time.Hour)
 	lanes.join(id(0))
-	for n := range 3 * maxIdleLanes {
+	for n := range maxIdleLanes + 99 {
 		fail(n+1, time.Hour+time.Duration(n))
 	}
-	if len(lanes.narrow) != maxIdleLanes || lanes.narrow[id(0)] == nil || lanes.narrow[id(3*maxIdleLanes)] == nil {
+	if len(lanes.narrow) != maxIdleLanes || lanes.narrow[id(0)] == nil || lanes.narrow[id(maxIdleLanes+99)] == nil {
 		t.Errorf("%d lanes are kept", len(lanes.narrow))
 	}
 	now = now.Add(2 * time.Hour)

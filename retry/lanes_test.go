@@ -267,20 +267,20 @@ func TestLanesImpatience(t *testing.T) {
 		policy.Budget = time.Minute
 		b := play(reply{status: 429, header: map[string]string{"Retry-After": "86400"}})
 		transport := &retry.Transport{Base: b, Policy: policy}
-		response, err := transport.RoundTrip(newRequest(t, retry.Event, nil))
-		if err != nil || response.StatusCode != http.StatusTooManyRequests || time.Since(b.start) != 0 {
-			t.Fatalf("got %v, %v", response, err)
+		status, err := send(transport, newRequest(t, retry.Event, nil))
+		if err != nil || status != http.StatusTooManyRequests || time.Since(b.start) != 0 {
+			t.Fatalf("got %d, %v", status, err)
 		}
 		ctx, cancel := context.WithTimeout(retry.WithKind(t.Context(), retry.Event), 30*time.Second)
 		defer cancel()
-		_, err = transport.RoundTrip(newRequest(t, retry.Event, nil).WithContext(ctx))
+		_, err = send(transport, newRequest(t, retry.Event, nil).WithContext(ctx))
 		e, ok := errors.AsType[*retry.Error](err)
 		if !ok || e.Attempts != 0 || !e.Verdict.Retry || time.Since(b.start) != 0 || len(b.sent) != 1 {
 			t.Errorf("got %v after %v and %d requests", err, time.Since(b.start), len(b.sent))
 		}
-		response, err = transport.RoundTrip(newRequest(t, retry.Event, nil))
-		if err != nil || response.StatusCode != http.StatusTooManyRequests || time.Since(b.start) != time.Minute || len(b.sent) != 2 {
-			t.Errorf("got %v, %v after %v", response, err, time.Since(b.start))
+		status, err = send(transport, newRequest(t, retry.Event, nil))
+		if err != nil || status != http.StatusTooManyRequests || time.Since(b.start) != time.Minute || len(b.sent) != 2 {
+			t.Errorf("got %d, %v after %v", status, err, time.Since(b.start))
 		}
 	})
 }
@@ -345,7 +345,7 @@ func TestLanesPanic(t *testing.T) {
 		for range 3 {
 			func() {
 				defer func() { recover() }() //nolint:errcheck // it is the test's own
-				if _, err := transport.RoundTrip(newRequest(t, retry.Event, nil)); err != nil {
+				if _, err := send(transport, newRequest(t, retry.Event, nil)); err != nil {
 					t.Error(err)
 				}
 			}()
@@ -369,11 +369,11 @@ func TestLanesOpen(t *testing.T) {
 		)
 		transport := &retry.Transport{Base: b, Policy: policy}
 		transport.Refresh = func(ctx context.Context, _ string) (string, error) {
-			_, err := transport.RoundTrip(newRequest(t, retry.Read, nil).WithContext(ctx))
+			_, err := send(transport, newRequest(t, retry.Read, nil).WithContext(ctx))
 			return "aps_2", err
 		}
 		for range 3 {
-			if _, err := transport.RoundTrip(newRequest(t, retry.Read, nil)); err != nil {
+			if _, err := send(transport, newRequest(t, retry.Read, nil)); err != nil {
 				t.Error(err)
 			}
 		}

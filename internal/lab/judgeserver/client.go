@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -120,9 +121,7 @@ func (r request) build(ctx context.Context) (*http.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	for name, values := range r.header {
-		out.Header[name] = values
-	}
+	maps.Copy(out.Header, r.header)
 	if len(r.keys) > 0 {
 		out.Header[http.CanonicalHeaderKey(r.keyHeader)] = r.keys
 	}

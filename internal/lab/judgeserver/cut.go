@@ -43,7 +43,7 @@ func (c *client) cut(ctx context.Context, r request) (answer, error) {
 	}
 	response, err := http.ReadResponse(bufio.NewReader(conn), whole)
 	if err != nil {
-		return answer{err: err}, nil //nolint:nilerr // no answer is what is due
+		return answer{err: err}, nil
 	}
 	content, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 	return answer{status: response.StatusCode, header: response.Header, body: content, err: errors.Join(err, response.Body.Close())}, nil

@@ -257,8 +257,10 @@ func readTrend(a answer) (counts map[string]int, through time.Time, err error) {
 	var trend struct {
 		StoredThrough time.Time `json:"stored_through"`
 		Series        []struct {
-			Event  string                `json:"event"`
-			Points []struct{ Value int } `json:"points"`
+			Event  string `json:"event"`
+			Points []struct {
+				Value int `json:"value"`
+			} `json:"points"`
 		} `json:"series"`
 	}
 	if err := json.Unmarshal(a.body, &trend); err != nil {

@@ -65,7 +65,7 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Name == "" {
 		var random [4]byte
-		rand.Read(random[:]) //nolint:errcheck // it never fails
+		rand.Read(random[:]) // it never fails
 		o.Name = hex.EncodeToString(random[:])
 	}
 	if o.Now == nil {

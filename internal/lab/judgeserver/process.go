@@ -36,7 +36,8 @@ type Process struct {
 	command, address string
 	log              io.Writer
 	running          *exec.Cmd
-	ended            chan error
+	// ended says how the process ended.
+	ended chan string
 }
 
 // Start runs a command of the shell that serves, and returns when an address
@@ -53,9 +54,9 @@ func (p *Process) start(ctx context.Context) error {
 	if err := p.running.Start(); err != nil {
 		return fmt.Errorf("starting the server: %w", err)
 	}
-	running, ended := p.running, make(chan error, 1)
+	running, ended := p.running, make(chan string, 1)
 	p.ended = ended
-	go func() { ended <- running.Wait() }()
+	go func() { ended <- fmt.Sprint(running.Wait()) }()
 	if err := up(ctx, p.address, ended); err != nil {
 		return errors.Join(err, p.Kill())
 	}
@@ -76,7 +77,7 @@ func (p *Process) Kill() error {
 		return nil
 	}
 	err := killGroup(p.running)
-	<-p.ended // how it ended is known
+	<-p.ended
 	p.ended = nil
 	if err != nil {
 		return fmt.Errorf("killing the server: %w", err)
@@ -85,7 +86,7 @@ func (p *Process) Kill() error {
 }
 
 // up waits until a server answers; ended, if not nil, says that it will not.
-func up(ctx context.Context, address string, ended chan error) error {
+func up(ctx context.Context, address string, ended chan string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, upWithin, fmt.Errorf("the server does not answer within %s", upWithin))
 	defer cancel()
 	ticker := time.NewTicker(upAgain)
@@ -96,9 +97,9 @@ func up(ctx context.Context, address string, ended chan error) error {
 		}
 		select {
 		case <-ticker.C:
-		case err := <-ended:
-			ended <- err
-			return fmt.Errorf("the server has ended by itself: %v", err) //nolint:errorlint // nil is an end, too
+		case how := <-ended:
+			ended <- how
+			return fmt.Errorf("the server has ended by itself: %s", how)
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}

@@ -2,7 +2,6 @@ package judgeserver
 
 import (
 	"context"
-
 	"net/url"
 
 	"github.com/actionpulse/actionpulse/internal/lab/faultproxy"
