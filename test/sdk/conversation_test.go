@@ -10,27 +10,7 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/actionpulse/actionpulse/sdk/actionpulse/actionpulsetest"
 )
-
-// target is a server to talk to, and one project of it that nobody else uses.
-type target struct {
-	name, url, projectID string
-	// access is an access token, and email and password log in.
-	access, email, password string
-	client                  *http.Client
-	// credential makes a credential of a kind, at most one of each.
-	credential func(kind string) string
-	// fake is the fake server, nil for the real one.
-	fake *actionpulsetest.Server
-}
-
-func (t *target) browser() string { return t.credential("browser") }
-func (t *target) server() string  { return t.credential("server") }
-func (t *target) legacy() string  { return t.credential("legacy") }
-func (t *target) project() string { return t.credential("project") }
-func (t *target) ci() string      { return t.credential("ci") }
 
 // conversation is what was said to a target and what it answered, in a form in
 // which two of them can be compared.

@@ -95,6 +95,24 @@ func compare(t *testing.T, talk func(*conversation), ours, fake target) []exchan
 	return said[0]
 }
 
+// target is a server to talk to, and one project of it that nobody else uses.
+type target struct {
+	name, url, projectID string
+	// access is an access token, and email and password log in.
+	access, email, password string
+	client                  *http.Client
+	// credential makes a credential of a kind, at most one of each.
+	credential func(kind string) string
+	// fake is the fake server, nil for the real one.
+	fake *actionpulsetest.Server
+}
+
+func (t *target) browser() string { return t.credential("browser") }
+func (t *target) server() string  { return t.credential("server") }
+func (t *target) legacy() string  { return t.credential("legacy") }
+func (t *target) project() string { return t.credential("project") }
+func (t *target) ci() string      { return t.credential("ci") }
+
 // realTarget makes a project of its own on the real server.
 func realTarget(t *testing.T, r *apptest.Running, name string) target {
 	t.Helper()
