@@ -2,6 +2,7 @@ package actionpulsetest
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -73,16 +74,20 @@ func invalidRequest(field, message string) *refusal {
 
 // serve answers every request.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	r = r.WithContext(context.WithValue(r.Context(), serverKey{}, s))
 	if !isClean(r.URL.EscapedPath()) || r.RequestURI == "*" {
-		s.nothing().ServeHTTP(w, r)
+		nothing.ServeHTTP(w, r)
 		return
 	}
-	s.paths.ServeHTTP(w, r)
+	paths().ServeHTTP(w, r)
 }
+
+// serverKey is where the context of a request has its *Server.
+type serverKey struct{}
 
 // ServeHTTP answers a request to this path: as it is scripted, or by the rules.
 func (res *resource) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	s := res.server
+	s, _ := r.Context().Value(serverKey{}).(*Server)
 	x := &exchange{w: w, r: r, route: res.methods[r.Method], id: requestID(r)}
 	w.Header().Set("X-Request-Id", x.id)
 	if res.cors {

@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/actionpulse/actionpulse/api"
 	"github.com/actionpulse/actionpulse/idempotency"
@@ -150,19 +151,22 @@ func (s *Server) healthy(*exchange) (reply, error) {
 
 // resource is a path with its methods. One without methods does not exist.
 type resource struct {
-	server  *Server
 	methods map[string]*route
 	allow   string
 	cors    bool
 }
 
+// paths are those of every server: to group the routes takes longer than all else
+// that a new server does.
+var paths = sync.OnceValue(newPaths)
+
 // newPaths groups the routes by path.
-func newPaths(s *Server) *http.ServeMux {
+func newPaths() *http.ServeMux {
 	all, mux := map[string]*resource{}, http.NewServeMux()
 	for _, one := range routes() {
 		r := all[one.path]
 		if r == nil {
-			r = &resource{server: s, methods: map[string]*route{}}
+			r = &resource{methods: map[string]*route{}}
 			all[one.path] = r
 			mux.Handle(one.path, r)
 		}
@@ -180,12 +184,12 @@ func newPaths(s *Server) *http.ServeMux {
 		slices.Sort(names)
 		r.allow = strings.Join(names, ", ")
 	}
-	mux.Handle("/", s.nothing())
+	mux.Handle("/", nothing)
 	return mux
 }
 
 // nothing is what is at every path that does not exist.
-func (s *Server) nothing() *resource { return &resource{server: s} }
+var nothing = &resource{}
 
 // isClean says whether a path is written without empty, "." and ".." segments.
 func isClean(p string) bool {

@@ -38,7 +38,6 @@ type Server struct {
 
 	t         testing.TB
 	server    *httptest.Server
-	paths     *http.ServeMux
 	quiet     bool
 	window    time.Duration
 	retention time.Duration
@@ -98,7 +97,6 @@ func NewServer(t testing.TB, options ...Option) *Server {
 	s.sessions = newSessions()
 	first := s.sessions.begin(s.time())
 	s.AccessToken, s.RefreshToken = first.AccessToken, first.RefreshToken
-	s.paths = newPaths(s)
 	s.over = make(chan struct{})
 	s.server = httptest.NewServer(http.HandlerFunc(s.serve))
 	s.URL = s.server.URL
