@@ -72,11 +72,8 @@ func (f *failing) request(t *testing.T, id int) *http.Request {
 
 // send makes a request and returns the status of the answer.
 func send(transport *retry.Transport, request *http.Request) (int, error) {
-	response, err := transport.RoundTrip(request)
-	if err != nil {
-		return 0, err
-	}
-	return response.StatusCode, response.Body.Close()
+	g := do(transport, request)
+	return g.status, g.err
 }
 
 // TestLanes: requests that fail together come again one at a time, each after a
@@ -309,14 +306,14 @@ func TestLanesQueueEnds(t *testing.T) {
 		statuses := make([]int, 2)
 		for i := range 2 {
 			all.Go(func() {
-				response, err := transport.RoundTrip(newRequest(t, retry.Event, nil))
-				if err != nil || retry.Attempts(response) != 2-i {
-					t.Errorf("%d: %d attempts, %v", i, retry.Attempts(response), err)
+				g := do(transport, newRequest(t, retry.Event, nil))
+				if g.err != nil || g.attempts != 2-i {
+					t.Errorf("%d: %d attempts, %v", i, g.attempts, g.err)
 					return
 				}
-				statuses[i] = response.StatusCode
+				statuses[i] = g.status
 				if i == 1 {
-					if took := time.Since(start); took != 10*time.Second || read(t, response) != (reply{code: "internal"}).text() {
+					if took := time.Since(start); took != 10*time.Second || g.text != (reply{code: "internal"}).text() {
 						t.Errorf("took %v", took)
 					}
 					close(release)

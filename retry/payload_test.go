@@ -42,12 +42,12 @@ func TestTransportBodies(t *testing.T) {
 				request := newRequest(t, retry.Event, nil)
 				request.Body, request.ContentLength = body, c.declared
 				b := play(reply{status: 500, code: "internal"}, reply{status: 202})
-				response, err := (&retry.Transport{Base: b, Policy: steady, MaxBody: c.max}).RoundTrip(request)
-				if err != nil || retry.Attempts(response) != c.attempts || len(b.sent) != c.attempts || body.closed != 1 {
-					t.Fatalf("%d attempts, closed %d times: %v, %v", len(b.sent), body.closed, response, err)
+				g := do(&retry.Transport{Base: b, Policy: steady, MaxBody: c.max}, request)
+				if g.err != nil || g.attempts != c.attempts || len(b.sent) != c.attempts || body.closed != 1 {
+					t.Fatalf("%d attempts, closed %d times: %+v", len(b.sent), body.closed, g)
 				}
-				if c.attempts == 1 && (response.StatusCode != http.StatusInternalServerError || read(t, response) != b.replies[0].text()) {
-					t.Errorf("the answer is not the first: %v", response)
+				if c.attempts == 1 && (g.status != http.StatusInternalServerError || g.text != b.replies[0].text()) {
+					t.Errorf("the answer is not the first: %+v", g)
 				}
 				for _, s := range b.sent {
 					if s.Body != c.content || s.Length != c.length {
@@ -66,7 +66,7 @@ func TestTransportTooLarge(t *testing.T) {
 	request := newRequest(t, retry.Keyed, nil)
 	request.Body = &closing{Reader: strings.NewReader("content")}
 	b := play(reply{err: io.EOF})
-	_, err := (&retry.Transport{Base: b, MaxBody: 3}).RoundTrip(request)
+	err := do(&retry.Transport{Base: b, MaxBody: 3}, request).err
 	e, ok := errors.AsType[*retry.Error](err)
 	if !ok || e.Verdict.Retry || e.Attempts != 1 || len(b.sent) != 1 || !strings.Contains(err.Error(), "too large to be kept") || !errors.Is(err, io.EOF) {
 		t.Errorf("got %v after %d attempts", err, len(b.sent))
@@ -91,9 +91,9 @@ func TestTransportGetBody(t *testing.T) {
 			return body, nil
 		}
 		b := play(reply{status: 500, code: "internal"})
-		response, err := (&retry.Transport{Base: b, Policy: steady, MaxBody: 1}).RoundTrip(request)
-		if err != nil || response.StatusCode != http.StatusInternalServerError || len(b.sent) != 2 || first.closed != 1 || second.closed != 1 {
-			t.Fatalf("%d attempts: %v, %v", len(b.sent), response, err)
+		g := do(&retry.Transport{Base: b, Policy: steady, MaxBody: 1}, request)
+		if g.err != nil || g.status != http.StatusInternalServerError || len(b.sent) != 2 || first.closed != 1 || second.closed != 1 {
+			t.Fatalf("%d attempts: %+v", len(b.sent), g)
 		}
 		for _, s := range b.sent {
 			if s.Body != "content" || s.Length != 7 {
@@ -120,7 +120,7 @@ func TestTransportBadBodies(t *testing.T) {
 		request := newRequest(t, retry.Event, nil)
 		request.Body, request.ContentLength = c.body, c.declared
 		b := play(reply{status: 200})
-		_, err := (&retry.Transport{Base: b}).RoundTrip(request)
+		err := do(&retry.Transport{Base: b}, request).err
 		if err == nil || !strings.Contains(err.Error(), c.want) || c.body.closed != 1 || len(b.sent) != 0 {
 			t.Errorf("%v; closed %d times, %d attempts", err, c.body.closed, len(b.sent))
 		}
@@ -141,8 +141,7 @@ func TestTransportSlowBody(t *testing.T) {
 		b := play(reply{status: 200})
 		ended := make(chan error)
 		go func() {
-			_, err := (&retry.Transport{Base: b}).RoundTrip(request)
-			ended <- err
+			ended <- do(&retry.Transport{Base: b}, request).err
 		}()
 		synctest.Wait()
 		cancel(left)
@@ -182,8 +181,8 @@ func TestTransportRedelivery(t *testing.T) {
 			out = r
 			return reply{status: 200}.response(r), nil
 		})}
-		if _, err := transport.RoundTrip(request); err != nil {
-			t.Fatal(err)
+		if g := do(&transport, request); g.err != nil {
+			t.Fatal(g.err)
 		}
 		if opens := out.GetBody != nil; opens != c.opens || !slices.Equal(out.Header[c.name], []string{"order-42"}) || len(out.Header) != 1 {
 			t.Errorf("%s with body %q: can be opened again: %v, header %v", c.header, c.body, opens, out.Header)

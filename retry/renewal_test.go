@@ -33,8 +33,8 @@ type session struct {
 
 func (s *session) RoundTrip(request *http.Request) (*http.Response, error) {
 	b := play(reply{status: 200})
-	if _, err := b.RoundTrip(request); err != nil {
-		return nil, err
+	if g := do(b, request); g.err != nil {
+		return nil, g.err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,12 +64,11 @@ func (s *session) call(t *testing.T, transport *retry.Transport, token string) (
 	t.Helper()
 	request := newRequest(t, retry.Mutation, strings.NewReader("content"))
 	request.Header.Set("Authorization", "Bearer "+token)
-	response, err := transport.RoundTrip(request)
-	if err != nil {
-		t.Error(err)
-		return 0, 0
+	g := do(transport, request)
+	if g.err != nil {
+		t.Error(g.err)
 	}
-	return response.StatusCode, retry.Attempts(response)
+	return g.status, g.attempts
 }
 
 // TestRefresh: an expired token is renewed once, which is no attempt and is
@@ -115,11 +114,11 @@ func TestRefreshShared(t *testing.T) {
 		go func() {
 			request := newRequest(t, retry.Read, nil).WithContext(ctx)
 			request.Header.Set("Authorization", "Bearer t0")
-			response, err := transport.RoundTrip(request)
-			if err == nil {
-				err = fmt.Errorf("got %d", response.StatusCode)
+			g := do(transport, request)
+			if g.err == nil && g.status != http.StatusOK {
+				g.err = fmt.Errorf("got %d", g.status)
 			}
-			first <- err
+			first <- g.err
 		}()
 		synctest.Wait()
 		var all sync.WaitGroup
@@ -167,9 +166,9 @@ func TestRefreshFinal(t *testing.T) {
 			request := newRequest(t, retry.Read, strings.NewReader("content"))
 			request.GetBody = nil
 			request.Header.Set("Authorization", c.auth)
-			response, err := transport.RoundTrip(request)
-			if err != nil || response.StatusCode != http.StatusUnauthorized || !strings.Contains(read(t, response), "token_expired") || retry.Attempts(response) != 1 {
-				t.Errorf("%s: got %v, %v", c.name, response, err)
+			g := do(transport, request)
+			if g.err != nil || g.status != http.StatusUnauthorized || !strings.Contains(g.text, "token_expired") || g.attempts != 1 {
+				t.Errorf("%s: got %+v", c.name, g)
 			}
 			if len(c.session.tokens) != c.sent || len(c.session.refreshed) != c.refreshed {
 				t.Errorf("%s: sent %d times, refreshed %d times", c.name, len(c.session.tokens), len(c.session.refreshed))
@@ -181,7 +180,7 @@ func TestRefreshFinal(t *testing.T) {
 		t.Error("a token that is not known was refreshed")
 		return "t1", nil
 	}}
-	if _, err := transport.RoundTrip(newRequest(t, retry.Read, nil)); err != nil || len(b.sent) != 1 {
-		t.Errorf("%d attempts, %v", len(b.sent), err)
+	if g := do(transport, newRequest(t, retry.Read, nil)); g.err != nil || len(b.sent) != 1 {
+		t.Errorf("%d attempts, %v", len(b.sent), g.err)
 	}
 }

@@ -40,16 +40,16 @@ func TestTransportReset(t *testing.T) {
 		client := &http.Client{Transport: &retry.Transport{Base: server.Client().Transport, Policy: quick}}
 		request := newRequest(t, kind, strings.NewReader("content"))
 		request.URL.Host, request.Host = server.Listener.Addr().String(), ""
-		response, err := client.Do(request)
+		g := finish(client.Do(request))
 		if done.Load() != want {
 			t.Errorf("kind %d: delivered %d times, want %d", kind, done.Load(), want)
 		}
 		if kind == retry.Mutation {
-			if e, ok := errors.AsType[*retry.Error](err); !ok || e.Verdict.Action != retry.ReadFirst || e.Attempts != 1 {
-				t.Errorf("got %v", err)
+			if e, ok := errors.AsType[*retry.Error](g.err); !ok || e.Verdict.Action != retry.ReadFirst || e.Attempts != 1 {
+				t.Errorf("got %v", g.err)
 			}
-		} else if err != nil || read(t, response) != "replayed" || retry.Attempts(response) != 2 {
-			t.Errorf("got %v, %v", response, err)
+		} else if g.err != nil || g.text != "replayed" || g.attempts != 2 {
+			t.Errorf("got %+v", g)
 		}
 	}
 }
@@ -68,11 +68,7 @@ func TestTransportReusedConnection(t *testing.T) {
 				return err
 			}
 			request.Header.Set("Idempotency-Key", "order-42")
-			response, err := transport.RoundTrip(request)
-			if err == nil {
-				read(t, response)
-			}
-			return err
+			return do(transport, request).err
 		}
 		if err := send(); err != nil {
 			t.Fatal(err)
@@ -148,9 +144,9 @@ func TestTransportConnections(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	response, err := client.Do(request)
-	if err != nil || len(read(t, response)) != 4<<10 || retry.Attempts(response) != 4 || opened.Load() != 1 {
-		t.Errorf("got %v, %v on %d connections", response, err, opened.Load())
+	g := finish(client.Do(request))
+	if g.err != nil || len(g.text) != 4<<10 || g.attempts != 4 || opened.Load() != 1 {
+		t.Errorf("got %d after %d attempts, %v on %d connections", g.status, g.attempts, g.err, opened.Load())
 	}
 	client.CloseIdleConnections()
 }
@@ -174,7 +170,7 @@ func TestTransportUnfit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = (&retry.Transport{Base: &http.Transport{}, Policy: policy}).RoundTrip(request)
+		err = do(&retry.Transport{Base: &http.Transport{}, Policy: policy}, request).err
 		if e, ok := errors.AsType[*retry.Error](err); !ok || e.Attempts != want || e.Verdict.Retry != (want > 1) {
 			t.Errorf("%s: got %v", url, err)
 		}
@@ -195,7 +191,7 @@ func TestTransportTimeout(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = client.Do(request)
+	err = finish(client.Do(request)).err
 	e, ok := errors.AsType[*retry.Error](err)
 	if !ok || e.Attempts != 2 || !e.Timeout() {
 		t.Errorf("got %v", err)

@@ -111,13 +111,24 @@ func newRequest(t *testing.T, kind retry.Kind, body io.Reader) *http.Request {
 	return request
 }
 
-func read(t *testing.T, response *http.Response) string {
-	t.Helper()
-	content, err := io.ReadAll(response.Body)
-	if err = errors.Join(err, response.Body.Close()); err != nil {
-		t.Fatal(err)
+// got is what a round trip brought: an answer, read to its end, or an error.
+type got struct {
+	status, attempts int
+	text             string
+	err              error
+	request          *http.Request
+}
+
+func do(transport http.RoundTripper, request *http.Request) got {
+	return finish(transport.RoundTrip(request))
+}
+
+func finish(response *http.Response, err error) got {
+	if err != nil {
+		return got{err: err}
 	}
-	return string(content)
+	content, err := io.ReadAll(response.Body)
+	return got{response.StatusCode, retry.Attempts(response), string(content), errors.Join(err, response.Body.Close()), response.Request}
 }
 
 // TestTransportRepeats: the same request again, at the right times, until it
@@ -134,9 +145,9 @@ func TestTransportRepeats(t *testing.T) {
 		policy.OnRetry = func(r retry.Retry) { told = append(told, r) }
 		request := newRequest(t, retry.Keyed, strings.NewReader(`{"amount": 1}`))
 		before := request.Clone(request.Context())
-		response, err := (&retry.Transport{Base: b, Policy: policy}).RoundTrip(request)
-		if err != nil || read(t, response) != "done" || retry.Attempts(response) != 5 {
-			t.Fatalf("got %v, %v after %d attempts", response, err, retry.Attempts(response))
+		g := do(&retry.Transport{Base: b, Policy: policy}, request)
+		if g.err != nil || g.text != "done" || g.attempts != 5 {
+			t.Fatalf("got %+v", g)
 		}
 		if want := []time.Duration{0, 1e9, 3e9, 10e9, 18e9}; !slices.Equal(b.at(), want) {
 			t.Errorf("attempts at %v, want %v", b.at(), want)
@@ -151,7 +162,7 @@ func TestTransportRepeats(t *testing.T) {
 		if len(told) != 4 || told[2].Wait != 7*time.Second || told[2].Outcome.Code != "rate_limited" || told[1].Outcome.Err == nil {
 			t.Errorf("told of %+v", told)
 		}
-		if diff := gocmp.Diff(before.Header, request.Header); diff != "" || response.Request.URL != request.URL {
+		if diff := gocmp.Diff(before.Header, request.Header); diff != "" || g.request.URL != request.URL {
 			t.Errorf("the request was changed: %s", diff)
 		}
 	})
@@ -234,13 +245,13 @@ func TestTransportTable(t *testing.T) {
 func checkRow(t *testing.T, r reply, kind retry.Kind, want int) {
 	t.Helper()
 	b := play(r, reply{status: 200, code: "ok"})
-	response, err := (&retry.Transport{Base: b, Policy: steady}).RoundTrip(newRequest(t, kind, strings.NewReader("{}")))
+	g := do(&retry.Transport{Base: b, Policy: steady}, newRequest(t, kind, strings.NewReader("{}")))
 	if len(b.sent) != want {
 		t.Errorf("kind %d: sent %d times, want %d", kind, len(b.sent), want)
 	}
 	if r.err != nil && want == 1 {
-		if e, ok := errors.AsType[*retry.Error](err); !ok || e.Attempts != 1 || e.Verdict.Retry || !errors.Is(err, r.err) {
-			t.Errorf("kind %d: got %v", kind, err)
+		if e, ok := errors.AsType[*retry.Error](g.err); !ok || e.Attempts != 1 || e.Verdict.Retry || !errors.Is(g.err, r.err) {
+			t.Errorf("kind %d: got %v", kind, g.err)
 		}
 		return
 	}
@@ -248,8 +259,8 @@ func checkRow(t *testing.T, r reply, kind retry.Kind, want int) {
 	if want == 2 {
 		last = reply{status: 200, code: "ok"}
 	}
-	if err != nil || response.StatusCode != last.status || read(t, response) != last.text() || retry.Attempts(response) != want {
-		t.Errorf("kind %d: got %v, %v", kind, response, err)
+	if g.err != nil || g.status != last.status || g.text != last.text() || g.attempts != want {
+		t.Errorf("kind %d: got %+v", kind, g)
 	}
 }
 
@@ -261,15 +272,15 @@ func TestTransportApplied(t *testing.T) {
 		`"applied":7`: retry.AppliedUnsaid, `"retryable":true`: retry.AppliedUnsaid,
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			var got []retry.Applied
+			var said []retry.Applied
 			policy := steady
-			policy.OnRetry = func(r retry.Retry) { got = append(got, r.Outcome.Applied) }
+			policy.OnRetry = func(r retry.Retry) { said = append(said, r.Outcome.Applied) }
 			b := play(reply{status: 503, code: "unavailable", details: details}, reply{status: 200})
-			if _, err := (&retry.Transport{Base: b, Policy: policy}).RoundTrip(newRequest(t, retry.Keyed, nil)); err != nil {
-				t.Fatal(err)
+			if g := do(&retry.Transport{Base: b, Policy: policy}, newRequest(t, retry.Keyed, nil)); g.err != nil {
+				t.Fatal(g.err)
 			}
-			if !slices.Equal(got, []retry.Applied{want}) {
-				t.Errorf("%s: got %q", details, got)
+			if !slices.Equal(said, []retry.Applied{want}) {
+				t.Errorf("%s: got %q", details, said)
 			}
 		})
 	}
@@ -301,17 +312,17 @@ func TestTransportEnds(t *testing.T) {
 				b := play(c.reply)
 				// The Timeout of a client is a deadline for all attempts.
 				client := &http.Client{Transport: &retry.Transport{Base: b, Policy: c.policy}, Timeout: c.timeout}
-				response, err := client.Do(newRequest(t, retry.Event, strings.NewReader("{}")))
+				g := finish(client.Do(newRequest(t, retry.Event, strings.NewReader("{}"))))
 				if took := time.Since(b.start); took != c.took || len(b.sent) != c.attempts {
 					t.Errorf("%d attempts in %v", len(b.sent), took)
 				}
 				if c.reply.err != nil {
-					e, ok := errors.AsType[*retry.Error](err)
-					if !ok || e.Attempts != c.attempts || !e.Verdict.Retry || !errors.Is(err, c.reply.err) {
-						t.Errorf("got %v", err)
+					e, ok := errors.AsType[*retry.Error](g.err)
+					if !ok || e.Attempts != c.attempts || !e.Verdict.Retry || !errors.Is(g.err, c.reply.err) {
+						t.Errorf("got %v", g.err)
 					}
-				} else if err != nil || read(t, response) != c.reply.text() || retry.Attempts(response) != c.attempts {
-					t.Errorf("got %v, %v", response, err)
+				} else if g.err != nil || g.text != c.reply.text() || g.attempts != c.attempts {
+					t.Errorf("got %+v", g)
 				}
 			})
 		})
@@ -328,9 +339,9 @@ func TestTransportStops(t *testing.T) {
 		time.AfterFunc(2500*time.Millisecond, func() { cancel(left) })
 		body := &closing{Reader: strings.NewReader("refused")}
 		b := play(reply{status: 500}, reply{status: 500, body: body})
-		_, err := (&retry.Transport{Base: b, Policy: steady}).RoundTrip(newRequest(t, retry.Event, nil).WithContext(retry.WithKind(ctx, retry.Event)))
-		if took := time.Since(b.start); !errors.Is(err, left) || len(b.sent) != 2 || took != 2500*time.Millisecond {
-			t.Errorf("%d attempts in %v: %v", len(b.sent), took, err)
+		g := do(&retry.Transport{Base: b, Policy: steady}, newRequest(t, retry.Event, nil).WithContext(retry.WithKind(ctx, retry.Event)))
+		if took := time.Since(b.start); !errors.Is(g.err, left) || len(b.sent) != 2 || took != 2500*time.Millisecond {
+			t.Errorf("%d attempts in %v: %v", len(b.sent), took, g.err)
 		}
 		if body.closed != 1 {
 			t.Errorf("the last answer was closed %d times", body.closed)
@@ -367,7 +378,7 @@ func TestTransportHandsOn(t *testing.T) {
 	for _, status := range []int{101, 200, 204, 302, 304} {
 		body := &closing{Reader: strings.NewReader("content"), err: io.ErrUnexpectedEOF}
 		b := play(reply{status: status, body: body})
-		response, err := (&retry.Transport{Base: b}).RoundTrip(newRequest(t, retry.Event, nil))
+		response, err := (&retry.Transport{Base: b}).RoundTrip(newRequest(t, retry.Event, nil)) //nolint:bodyclose // that nobody has is what is tried
 		if err != nil || response.Body != io.ReadCloser(body) || body.read != 0 || body.closed != 0 {
 			t.Fatalf("%d: got %v, %v; %d bytes were read", status, response, err, body.read)
 		}
@@ -385,16 +396,16 @@ func TestTransportRefusals(t *testing.T) {
 		large := strings.Repeat("<p>", 1<<20)
 		body := &closing{Reader: strings.NewReader(large)}
 		b := play(reply{status: 422, body: body})
-		response, err := (&retry.Transport{Base: b}).RoundTrip(newRequest(t, retry.Event, nil))
-		if err != nil || read(t, response) != large || body.closed != 1 {
-			t.Errorf("a large refusal: %v; closed %d times", err, body.closed)
+		g := do(&retry.Transport{Base: b}, newRequest(t, retry.Event, nil))
+		if g.err != nil || g.text != large || body.closed != 1 {
+			t.Errorf("a large refusal: %v; closed %d times", g.err, body.closed)
 		}
 		short := &closing{Reader: strings.NewReader(`{"error":{"code":"validation_failed"`), err: io.ErrUnexpectedEOF}
 		body = &closing{Reader: strings.NewReader(large)}
 		b = play(reply{status: 422, body: short}, reply{status: 500, body: body}, reply{status: 202})
-		response, err = (&retry.Transport{Base: b, Policy: steady}).RoundTrip(newRequest(t, retry.Event, nil))
-		if err != nil || response.StatusCode != http.StatusAccepted || len(b.sent) != 3 || short.closed != 1 || body.closed != 1 {
-			t.Errorf("got %v, %v after %d attempts; closed %d and %d times", response, err, len(b.sent), short.closed, body.closed)
+		g = do(&retry.Transport{Base: b, Policy: steady}, newRequest(t, retry.Event, nil))
+		if g.err != nil || g.status != http.StatusAccepted || len(b.sent) != 3 || short.closed != 1 || body.closed != 1 {
+			t.Errorf("got %+v after %d attempts; closed %d and %d times", g, len(b.sent), short.closed, body.closed)
 		}
 	})
 }
@@ -409,8 +420,8 @@ func TestTransportDate(t *testing.T) {
 		return nil
 	}}
 	b := play(reply{status: 503, header: map[string]string{"Retry-After": "Fri, 01 May 2026 12:00:09 GMT"}}, reply{status: 200})
-	if _, err := (&retry.Transport{Base: b, Policy: policy}).RoundTrip(newRequest(t, retry.Event, nil)); err != nil {
-		t.Fatal(err)
+	if g := do(&retry.Transport{Base: b, Policy: policy}, newRequest(t, retry.Event, nil)); g.err != nil {
+		t.Fatal(g.err)
 	}
 	// Once: the rest of the lane is the same wait.
 	if !slices.Equal(slept, []time.Duration{9 * time.Second}) {
@@ -468,8 +479,8 @@ func TestTransportKind(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := transport.RoundTrip(request); err != nil || len(b.sent) != want {
-				t.Errorf("%d attempts, want %d: %v", len(b.sent), want, err)
+			if g := do(&transport, request); g.err != nil || len(b.sent) != want {
+				t.Errorf("%d attempts, want %d: %v", len(b.sent), want, g.err)
 			}
 		}
 	})
