@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"time"
@@ -90,6 +91,11 @@ func (c *labClientCommand) Run(ctx context.Context, std streams) error {
 	}
 	if c.Attach == (len(c.Command) > 0) {
 		return &exitError{exitUsage, errors.New("give the command of the client after --, or --attach")}
+	}
+	if !c.Attach {
+		if _, err := exec.LookPath(c.Command[0]); err != nil {
+			return &exitError{exitUsage, err}
+		}
 	}
 	if p.Folder, err = os.MkdirTemp("", "actionpulse-lab-"); err != nil {
 		return err

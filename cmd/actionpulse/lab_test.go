@@ -69,6 +69,7 @@ func TestLabWrongUsage(t *testing.T) {
 		{"client"},
 		{"client", "--profile", "magic", "--", "true"},
 		{"client", "--scale", "0", "--", "true"},
+		{"client", "--", "/nonexistent"},
 		{"client", "--attach", "--", "true"},
 	} {
 		code, stdout, stderr := invoke(t, append([]string{"lab"}, args...)...)

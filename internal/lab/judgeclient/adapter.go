@@ -143,7 +143,7 @@ func without(m members, names ...string) []byte {
 	}
 	out, err := json.Marshal(kept)
 	if err != nil {
-		return []byte(fmt.Sprint(kept))
+		return fmt.Append(nil, kept)
 	}
 	return out
 }

@@ -3,6 +3,7 @@ package judgeclient
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/actionpulse/actionpulse/internal/lab/report"
 )
@@ -108,6 +109,8 @@ func Judge(p *Params, records []*Record) []report.Check {
 			f.none("no request of this profile ever came: is the command sending to $ACTIONPULSE_URL, and what the profile asks for?")
 			if problem := firstProblem(records); problem != "" {
 				f.why = "no request could be read: " + problem
+			} else if said := lastWords(records); said != "" {
+				f.why += " " + said
 			}
 		} else {
 			c.judge(f)
@@ -128,6 +131,16 @@ func silent(records []*Record) bool {
 		}
 	}
 	return true
+}
+
+// lastWords say how the first run of a silent client ended.
+func lastWords(records []*Record) string {
+	for _, r := range records {
+		if exit := r.exit(1); exit.Known && (exit.Code != 0 || exit.Output != "") {
+			return fmt.Sprintf("It exited with %d and printed %q.", exit.Code, short(strings.TrimSpace(exit.Output)))
+		}
+	}
+	return ""
 }
 
 func firstProblem(records []*Record) string {

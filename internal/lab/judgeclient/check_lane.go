@@ -26,7 +26,7 @@ func oneAtATime(f *findings) {
 				f.broken(r, "request %d began at %s while request %d was open (until %s), after a failure and before a success", request.N, seconds(request.Arrived), open.N, seconds(open.Ended))
 			}
 		}
-		if batches > 1 && r.failedOnce() {
+		if batches > 1 && r.failedOnce() && !r.refusing() {
 			f.kept("scenario %s: several batches waited, and went one after another", r.Scenario.Name)
 		}
 	}
@@ -63,6 +63,12 @@ func (r *Record) failing(request *Request) bool {
 		}
 	}
 	return failure > success
+}
+
+// refusing reports whether the scenario says no for good: then batches follow
+// one another because each is done with.
+func (r *Record) refusing() bool {
+	return !r.Scenario.stages[0].then.success() && !r.Scenario.stages[0].then.Retryable
 }
 
 func (r *Record) failedOnce() bool {

@@ -74,7 +74,7 @@ type Params struct {
 	Timeout time.Duration
 	// Parallel is how many scenarios run at once; 0 means DefaultParallel.
 	Parallel int
-	// Seed orders the scenarios and picks ids; a run is repeated with it.
+	// Seed orders the scenarios.
 	Seed uint64
 	// Attached says that the client is started by somebody else and outlives
 	// a scenario: there are no restarts, and no exit codes.
