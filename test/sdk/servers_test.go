@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -42,17 +43,23 @@ var scripted = []api.Code{
 func TestTheFakeAnswersAsTheRealServer(t *testing.T) {
 	t.Parallel()
 	site := apptest.New(t, "--flows.allow_private").MustServe()
+	all := slices.Concat(intakeScenarios, accessScenarios, markerScenarios, creditScenarios, holdScenarios, flowScenarios, randomScenarios)
 	var codes sync.Map
+	var held atomic.Int32
 	t.Run("with", func(t *testing.T) {
-		for _, s := range slices.Concat(intakeScenarios, accessScenarios, markerScenarios, creditScenarios, holdScenarios, flowScenarios) {
+		for _, s := range all {
 			t.Run(s.name, func(t *testing.T) {
 				t.Parallel()
+				held.Add(1)
 				for _, a := range compare(t, s.talk, realTarget(t, site, s.name), fakeTarget(t)) {
 					codes.Store(api.Code(a.code), true)
 				}
 			})
 		}
 	})
+	if int(held.Load()) < len(all) { // only some were asked for
+		return
+	}
 	for _, spec := range api.Catalogue {
 		if _, seen := codes.Load(spec.Code); seen == slices.Contains(scripted, spec.Code) {
 			t.Errorf("%s: came up: %t", spec.Code, seen)
