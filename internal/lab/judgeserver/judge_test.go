@@ -75,6 +75,7 @@ func TestJudge(t *testing.T) {
 		keepsRefusal: {"refused-leaves-key"},
 		bodyIsKey:    {"other-body-refused", "other-key-other-object"},
 		halfBody:     {"cut-request"},
+		marksAll:     {"repeat-marked"},
 		naive: {
 			"repeat-same-object", "race-one-object", "lost-answer", "doubled-request", "lost-request", "cut-request", "other-body-refused",
 			"key-absent", "key-doubled", "key-too-long", "refused-leaves-key", "restart-keeps-key", "restart-under-load",

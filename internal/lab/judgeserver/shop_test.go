@@ -26,6 +26,7 @@ const (
 	bodyIsKey    = "tells work apart by the body and not by the key"
 	halfBody     = "works with half a body"
 	unmarked     = "does not mark repeats"
+	marksAll     = "marks every answer as a repeat's"
 	naive        = "does not look at keys"
 	strict       = "refuses everything"
 )
@@ -147,6 +148,9 @@ func (s *shop) order(w http.ResponseWriter, key, body string) {
 	}
 	made.pending = false
 	s.keys[key] = made
+	if s.flaw == marksAll {
+		w.Header().Set("Idempotency-Replayed", "true")
+	}
 	w.WriteHeader(made.status)
 	io.WriteString(w, made.answer) //nolint:errcheck // the client sees it
 }
