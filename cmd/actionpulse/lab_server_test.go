@@ -3,8 +3,13 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -76,5 +81,30 @@ func TestLabServerUsage(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) || exitCode(err) != code {
 			t.Errorf("%s: got %v, code %d", want, err, exitCode(err))
 		}
+	}
+}
+
+// TestLabServerCommandLine: a shop that does every request anew is found out,
+// with the flags as they are in the guide.
+func TestLabServerCommandLine(t *testing.T) {
+	t.Parallel()
+	var orders atomic.Int64
+	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("X-Shop") != "a, b" || !strings.HasPrefix(r.URL.Path, "/orders/lab-") {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		if _, err := io.Copy(io.Discard, r.Body); err != nil {
+			return
+		}
+		fmt.Fprintf(w, `{"order":{"id":%d}}`, orders.Add(1)) //nolint:errcheck // the lab sees it
+	}))
+	defer shop.Close()
+	var stdout, stderr bytes.Buffer
+	code := run(t.Context(), []string{
+		"lab", "server", "--url", shop.URL + "/orders/{{unit}}", "-H", "X-Shop: a, b", "--body", `{"amount": 5}`, "--id", "/order/id", "--at-once", "4",
+	}, streams{strings.NewReader(""), &stdout, &stderr})
+	if code != exitBroken || !strings.Contains(stdout.String(), "FAIL          repeat-same-object") || stderr.Len() > 0 {
+		t.Errorf("code %d: %s%s", code, stdout.String(), stderr.String())
 	}
 }
