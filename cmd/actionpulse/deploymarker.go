@@ -22,7 +22,7 @@ type deployMarkerCommand struct {
 	Title       string            `name:"title" env:"-" placeholder:"TEXT" help:"Title of the marker."`
 	Metadata    map[string]string `name:"metadata" env:"-" mapsep:"none" placeholder:"NAME=TEXT" help:"What else to keep with the marker; may be given several times. Nothing that another attempt changes."`
 	TS          string            `name:"ts" env:"-" placeholder:"TIME" help:"When it was deployed, the same on every attempt, like 2026-05-01T10:00:00Z; none for the time at which the server makes the marker. Default: the run's time where the CI/CD system offers a stable one, else none."`
-	Key         string            `name:"key" env:"-" placeholder:"TEXT" help:"Names the deploy: the same on every attempt, another for the next deploy. Default: made from the run, the job and the environment."`
+	Key         string            `name:"key" aliases:"idempotency-key" env:"-" placeholder:"TEXT" help:"Names the deploy: the same on every attempt, another for the next deploy. Default: made from the run, the job and the environment."`
 
 	URL         string `name:"url" aliases:"server" env:"ACTIONPULSE_URL" default:"http://127.0.0.1:8080" placeholder:"URL" help:"Address of the server. Default: http://127.0.0.1:8080."`
 	Project     string `name:"project" env:"ACTIONPULSE_PROJECT_ID" placeholder:"ID" help:"The project of the token."`

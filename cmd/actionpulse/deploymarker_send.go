@@ -24,7 +24,7 @@ func (c *deployMarkerCommand) mark(ctx context.Context, d *markerDraft, token st
 	p.MaxAttempts = c.MaxAttempts
 	client, err := actionpulse.NewDeployMarkers(c.URL, token, c.Project, actionpulse.WithRetry(p), actionpulse.WithUserAgent(markerAgent))
 	if err != nil {
-		return nil, &exitError{exitUsage, err}
+		return nil, &exitError{exitUsage, errors.New(bare(err))}
 	}
 	m, err := client.Create(ctx, d.content, actionpulse.WithKey(d.key))
 	if err == nil && m.ID == "" {
@@ -43,11 +43,11 @@ func (d *markerDraft) failed(ended error) (code int, text string) {
 	e, ok := errors.AsType[*actionpulse.Error](ended)
 	switch {
 	case errors.Is(ended, context.Canceled):
-		return exitInterrupted, oneLine(ended.Error()) + again
+		return exitInterrupted, bare(ended) + again
 	case !ok:
-		return exitFailure, oneLine(ended.Error()) + again
+		return exitFailure, bare(ended) + again
 	case e.Retryable || e.Status >= http.StatusBadRequest && retry.Decide(retry.Outcome{Kind: retry.Keyed, Status: e.Status, Code: string(e.Code)}, time.Time{}).Retry:
-		return exitGaveUp, fmt.Sprintf("gave up after %d attempts: %s", e.Attempts, oneLine(e.Error())) + again
+		return exitGaveUp, fmt.Sprintf("gave up: %s", bare(e)) + again
 	case e.Status == http.StatusConflict && len(e.Details.Differs) > 0:
 		return exitFailure, d.conflict(e.Details.Differs)
 	}
@@ -58,10 +58,14 @@ func (d *markerDraft) failed(ended error) (code int, text string) {
 	case api.CodeUnauthenticated, api.CodeForbidden:
 		text += "; it takes a CI/CD token (apc_…) of the project"
 	case "":
-		text = oneLine(e.Error()) + again
+		text = bare(e) + again
 	}
 	return exitFailure, text
 }
+
+// bare is an error of the client without the name of its package, which is the
+// program's name too.
+func bare(err error) string { return oneLine(strings.TrimPrefix(err.Error(), "actionpulse: ")) }
 
 // conflict explains that the key names a marker made from another body: what
 // that means depends on what differs.

@@ -117,7 +117,7 @@ func (d *demo) draw() {
 	between := func(from, to float64, of int) int { return max(1, int((from+random.Float64()*(to-from))*float64(of))) }
 	d.kills = [2]moment{
 		{events, between(0.3, 0.5, len(d.shop.events)/batchSize)},
-		{charges, between(0.6, 0.8, d.shop.orders)},
+		{charges, between(0.35, 0.5, d.shop.orders)},
 	}
 }
 
