@@ -161,7 +161,12 @@ export function createClient(options: Options): Client {
   }
 
   function listen(): void {
-    addEventListener('pagehide', hide);
+    addEventListener('pagehide', () => {
+      hide();
+      // Requests fail now because the page ends. Should it come back from a cache, it goes on.
+      sender.leave();
+      later(settings.flushInterval);
+    });
     addEventListener('online', () => {
       pause.wake();
       void flush();

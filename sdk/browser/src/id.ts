@@ -9,5 +9,5 @@ export function newID(): string {
 /** Four random bits for 0 and 1, two of them for the 8, which marks the variant. */
 function randomDigit(digit: string): string {
   const [random = 0] = crypto.getRandomValues(new Uint8Array(1));
-  return (Number(digit) ^ (random & (15 >> (Number(digit) / 4)))).toString(16);
+  return (+digit ^ (random & (15 >> (+digit / 4)))).toString(16);
 }

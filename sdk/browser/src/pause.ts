@@ -19,7 +19,7 @@ export interface Pause {
 export function createPause(keep: Keep): Pause {
   const read = (): number[] => keep.get('pause').split(' ').map(Number);
   const begin: Pause['begin'] = (now, wait, failures, rest) =>
-    keep.set('pause', [now, now + wait, failures, Number(rest)].join(' '));
+    keep.set('pause', [now, now + wait, failures, +rest].join(' '));
   const end = (): void => keep.set('pause', '');
   return {
     failures: () => read()[2] ?? 0,

@@ -38,7 +38,9 @@ export interface Sender {
   flush(): Promise<void>;
   /** Whether requests of this page are neither failing nor stopped. */
   healthy(): boolean;
-  /** Cuts a request that is under way. */
+  /** Forgets a request that is under way, whatever becomes of it, and sends nothing until flush is called. */
+  leave(): void;
+  /** The same, and cuts it. */
   abort(): void;
 }
 
@@ -66,7 +68,7 @@ export function createSender({ settings, sources, lock, pause, allowed, later }:
   let answered = false;
   let failedAtOnce = 0;
   let underWay: AbortController | undefined;
-  let cut = false;
+  let left = false;
   let flushing: Promise<void> = Promise.resolve();
 
   const stop = (code: string, message: string): void => {
@@ -98,7 +100,7 @@ export function createSender({ settings, sources, lock, pause, allowed, later }:
 
   const noteSpeed = (answer: Answer, took: number): void => {
     failedAtOnce = answer.status === 0 && !answered && took < atOnce && navigator.onLine ? failedAtOnce + 1 : 0;
-    if (failedAtOnce >= blockedAfter) stop('blocked', 'blocked: events are kept, this page sends no more');
+    if (failedAtOnce >= blockedAfter) stop('blocked', 'blocked: events are kept');
   };
 
   const wait = ({ code, wait: named }: Verdict): void => {
@@ -107,7 +109,7 @@ export function createSender({ settings, sources, lock, pause, allowed, later }:
     // What the server has named is obeyed by the next page, too; a rest of our own is not.
     const growing = rest ? Math.max(named ?? 0, settings.restInterval) : named ?? backoff(failures, Math.random());
     pause.begin(Date.now(), growing, rest ? 0 : failures, rest && named === undefined);
-    if (rest) log.warn(`${failures} attempts failed: events are kept and sent later`, code);
+    if (rest) log.warn(`${failures} attempts failed: events are kept`, code);
   };
 
   const repeat = async (delivery: Delivery, verdict: Verdict): Promise<void> => {
@@ -119,7 +121,7 @@ export function createSender({ settings, sources, lock, pause, allowed, later }:
   const act = async (delivery: Delivery, verdict: Verdict): Promise<void> => {
     if (verdict.action === 'repeat') return repeat(delivery, verdict);
     await delivery.mark?.(false);
-    if (verdict.action === 'stop') return stop(verdict.code, 'refused: events are kept, this page sends no more');
+    if (verdict.action === 'stop') return stop(verdict.code, 'refused: events are kept');
     if (verdict.action === 'shrink' && delivery.shrink?.()) return;
     await delivery.drop('refused', verdict.code);
   };
@@ -127,9 +129,8 @@ export function createSender({ settings, sources, lock, pause, allowed, later }:
   const send = async (delivery: Delivery): Promise<void> => {
     await delivery.mark?.(true);
     const began = Date.now();
-    cut = false;
     let answer = await attempt(delivery);
-    if (cut) return;
+    if (left) return;
     noteSpeed(answer, Date.now() - began);
     if (answer.status >= 200 && answer.status < 300) {
       if (await delivery.settle(answer.body)) return pause.end();
@@ -147,9 +148,9 @@ export function createSender({ settings, sources, lock, pause, allowed, later }:
   };
 
   const drain = async (renew: () => void): Promise<void> => {
-    while (!stopped && allowed() && navigator.onLine) {
-      const left = pause.left(Date.now());
-      if (left > 0) return later(left);
+    while (!left && !stopped && allowed() && navigator.onLine) {
+      const ms = pause.left(Date.now());
+      if (ms > 0) return later(ms);
       renew();
       const delivery = await next();
       if (!delivery) return;
@@ -157,14 +158,24 @@ export function createSender({ settings, sources, lock, pause, allowed, later }:
     }
   };
 
+  const begin = (): Promise<void> => {
+    left = false;
+    return lock(drain);
+  };
+
+  const leave = (): void => {
+    left = true;
+  };
+
   return {
     flush() {
       if (stopped || !allowed()) return flushing;
-      return (flushing = flushing.then(() => lock(drain)).catch((error: unknown) => log.warn('sending failed', error)));
+      return (flushing = flushing.then(begin).catch((error: unknown) => log.warn('sending failed', error)));
     },
     healthy: () => !stopped && pause.failures() === 0 && pause.left(Date.now()) === 0,
+    leave,
     abort() {
-      cut = true;
+      leave();
       underWay?.abort();
     },
   };

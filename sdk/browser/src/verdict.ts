@@ -58,7 +58,7 @@ function decide(status: number, code: string, shouldRetry: string | null | undef
  */
 export function parseRetryAfter(header: string | null | undefined, now: number): number | undefined {
   const text = (header ?? '').trim();
-  if (/^\d+$/.test(text)) return Number(text) * 1000;
+  if (/^\d+$/.test(text)) return +text * 1000;
   const date = Date.parse(text);
   // Date.parse takes much else for a date; an HTTP date begins with the name of a day.
   return /^[A-Z]/.test(text) && date ? Math.max(0, date - now) : undefined;

@@ -35,7 +35,7 @@ export function createVisitor(keep: () => Keep): Visitor {
     identify: (userId) => keep().set('user', userId),
     sessionId(now, touch) {
       const [known, last] = keep().get('session').split(' ');
-      const id = known && Math.abs(now - Number(last)) < sessionTimeout ? known : newID();
+      const id = known && Math.abs(now - +(last ?? 0)) < sessionTimeout ? known : newID();
       if (touch || id !== known) keep().set('session', `${id} ${now}`);
       return id;
     },

@@ -155,7 +155,7 @@ test('requests that are blocked: the page stops, says so once and keeps its even
   });
   const page = await visit.context.newPage();
   await page.clock.install();
-  await page.goto((await visit.open()).url());
+  await page.goto(visit.address());
   await track(page, 'blocked');
   for (let i = 1; i <= 8; i++) {
     await page.clock.runFor(40_000);
@@ -219,10 +219,10 @@ test('70 KiB when the page is left: 64 as a beacon, all of it by the next visit,
 
 test('opting out: nothing leaves, nothing stays', async () => {
   const page = await visit.open({ flushInterval: 60_000 });
-  await flush(page);
+  const other = await visit.open({ flushInterval: 60_000 });
+  for (const tab of [page, other]) await flush(tab);
   await track(page, 'opted_out');
   expect(await waiting(page)).toBe(1);
-  const other = await visit.open({ flushInterval: 60_000 });
   await page.evaluate(() => client.optOut());
   await track(other, 'opted_out');
   for (const tab of [page, other]) await flush(tab);

@@ -18,7 +18,9 @@ export interface Bench {
 export interface Visit {
   context: BrowserContext;
   network: Network;
-  /** Opens a page; `settings` are options of the client, over the test's own. */
+  /** Returns the address of a page; `settings` are options of the client, over the test's own. */
+  address(settings?: Record<string, unknown>, path?: string): string;
+  /** Opens a page. */
   open(settings?: Record<string, unknown>, path?: string): Promise<Page>;
   close(): Promise<void>;
 }
@@ -86,12 +88,15 @@ async function visit(browser: Browser, server: ActionPulse, pages: string): Prom
   const network = await new Network(server.url).start();
   const context = await browser.newContext();
   const defaults = { url: network.url, key: server.browserToken, flushInterval: 100 };
+  const address: Visit['address'] = (settings = {}, path = '/') =>
+    `${pages}${path}#${encodeURIComponent(JSON.stringify({ ...defaults, ...settings }))}`;
   return {
     context,
     network,
-    async open(settings = {}, path = '/') {
+    address,
+    async open(settings, path) {
       const page = await context.newPage();
-      await page.goto(`${pages}${path}#${encodeURIComponent(JSON.stringify({ ...defaults, ...settings }))}`);
+      await page.goto(address(settings, path));
       return page;
     },
     async close() {

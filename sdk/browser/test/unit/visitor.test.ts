@@ -362,6 +362,21 @@ describe('a page that is hidden or closed', () => {
   });
 });
 
+test('a request that fails because the page ends is no failure: the next page does not wait', async () => {
+  page.replies = [() => new Promise(() => undefined)];
+  const client = page.client({ requestTimeout: 100 });
+  client.track('a');
+  void client.flush();
+  await page.pass();
+  page.fire('pagehide');
+  await page.pass(200);
+  expect(localStorage.getItem('actionpulse:default:pause')).toBeNull();
+  expect(page.requests).toHaveLength(1);
+  // It came back from a cache instead.
+  await page.pass(6 * second);
+  expect(names()).toEqual(['a', 'a']);
+});
+
 describe('consent', () => {
   test('pending: nothing is stored or sent; granted: what waited is sent, with its id and time', async () => {
     const client = page.client({ consent: 'pending' });
