@@ -163,7 +163,7 @@ func (x *exchange) refused(err error) reply {
 	if !ok {
 		f = refuse(api.CodeInternal, "the server failed")
 	}
-	spec := api.LookupStatus(f.code, f.status)
+	spec := specOf(f)
 	details := x.details(f, spec)
 	retryable, _ := details["retryable"].(bool)
 	unknown := (spec.Code == api.CodeInternal || spec.Code == api.CodeUnavailable) && details["applied"] != false
@@ -191,6 +191,15 @@ func (x *exchange) refused(err error) reply {
 		body = []byte(err.Error())
 	}
 	return reply{status: status, body: body, foreign: err != nil}
+}
+
+// specOf is what the catalogue says of a refusal. A test may script a code that
+// is not in it: that one is not retryable unless its details say so.
+func specOf(f *refusal) api.Spec {
+	if spec := api.LookupStatus(f.code, f.status); spec.Code == f.code {
+		return spec
+	}
+	return api.Spec{Code: f.code, Status: f.status}
 }
 
 // details completes what a refusal says with what its code implies.

@@ -24,6 +24,7 @@ type Fault struct {
 	details map[string]any
 	wait    time.Duration
 	delay   time.Duration
+	do      func()
 }
 
 // fate is what becomes of a request.
@@ -81,6 +82,13 @@ func (f *Fault) Delay(d time.Duration) *Fault {
 	return f
 }
 
+// Then calls do when a request meets the fault, before anything else, such as to
+// cancel the client's context at that moment.
+func (f *Fault) Then(do func()) *Fault {
+	f.do = do
+	return f
+}
+
 // Script has faults happen to requests to come. Each request meets the first one
 // that is for its route, and each fault happens as often as it says; so faults of
 // one route happen in their order. A fault that is left when the test ends fails
@@ -93,6 +101,9 @@ func (s *Server) Script(faults ...*Fault) {
 		if f.on != "" && !slices.ContainsFunc(all, func(r route) bool { return r.name() == f.on }) {
 			s.t.Fatalf("actionpulsetest: there is no route %q", f.on)
 		}
+		if f.what == answered && (f.status < http.StatusOK || f.status > lastStatus) {
+			s.t.Fatalf("actionpulsetest: %d is no status of an answer", f.status)
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,6 +112,9 @@ func (s *Server) Script(faults ...*Fault) {
 		s.faults = append(s.faults, &own)
 	}
 }
+
+// lastStatus is the highest status of an answer.
+const lastStatus = 599
 
 // checkScript fails the test if a fault has not happened.
 func (s *Server) checkScript() {
@@ -138,6 +152,9 @@ func (s *Server) meet(x *exchange, work func() (reply, error)) (reply, error) {
 	f := s.nextFault(x)
 	if f == nil {
 		return work()
+	}
+	if f.do != nil {
+		f.do()
 	}
 	if f.delay > 0 {
 		timer := time.NewTimer(f.delay)

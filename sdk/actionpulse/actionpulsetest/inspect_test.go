@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"net/http"
 	"testing"
 	"time"
@@ -25,7 +26,7 @@ func TestTrackedEventsAreStoredOnce(t *testing.T) {
 	s := actionpulsetest.NewServer(t)
 	s.Script(actionpulsetest.LoseAnswer().On("POST /v1/track"))
 	tracker, err := actionpulse.NewTracker(s.URL, s.ServerKey, actionpulse.TrackerOptions{
-		MaxAge: time.Millisecond, Policy: retry.Policy{Delays: retry.Delays{First: time.Millisecond}},
+		MaxAge: time.Millisecond, Logger: slog.New(slog.DiscardHandler), Policy: retry.Policy{Delays: retry.Delays{First: time.Millisecond}},
 	})
 	if err != nil {
 		t.Fatal(err)

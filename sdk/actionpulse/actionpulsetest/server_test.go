@@ -13,6 +13,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/actionpulse/actionpulse/api"
 	"github.com/actionpulse/actionpulse/retry"
 	"github.com/actionpulse/actionpulse/sdk/actionpulse"
 	"github.com/actionpulse/actionpulse/sdk/actionpulse/actionpulsetest"
@@ -146,6 +147,9 @@ func TestWhatCannotBeMeantFailsTheTest(t *testing.T) {
 		}, nil},
 		{"fault of no route", `"POST /v1/trak"`, func(s *actionpulsetest.Server) {
 			s.Script(actionpulsetest.LoseAnswer().On("POST /v1/trak"))
+		}, nil},
+		{"no status", "0 is no status", func(s *actionpulsetest.Server) {
+			s.Script(actionpulsetest.Answer(0, api.CodeInternal, nil))
 		}, nil},
 		{"flow without SetFlow", "SetFlow", func(s *actionpulsetest.Server) {
 			s.PublishFlow("greet", "0")
