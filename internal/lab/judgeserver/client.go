@@ -165,7 +165,7 @@ func (j *judge) settleAs(ctx context.Context, kind retry.Kind, r request) answer
 	var a answer
 	policy := retry.Policy{
 		MaxAttempts: 20, Budget: time.Minute, Now: j.options.Now, Sleep: j.options.Sleep,
-		Delays: retry.Delays{First: 100 * time.Millisecond, Max: 5 * time.Second},
+		Delays: retry.Delays{First: 20 * time.Millisecond, Max: 5 * time.Second},
 	}
 	_, _ = retry.Do(ctx, policy, func(ctx context.Context) (struct{}, retry.Outcome) { // the answer says it all
 		a = j.client.send(ctx, r)

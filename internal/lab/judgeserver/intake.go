@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -199,10 +200,16 @@ func (j *intakeJudge) faults(ctx context.Context, name string) (int, finding) {
 		return 0, inconclusive("%v", err)
 	}
 	defer proxy.Close() //nolint:errcheck // the trial is over
-	for range batches {
+	answers := make([]answer, batches)
+	var all sync.WaitGroup
+	for i := range answers {
 		r := j.batch(name, newIDs(batchSize))
 		r.through = proxy.URL()
-		if _, err := j.taken(j.settleAs(ctx, retry.Event, r)); err != nil {
+		all.Go(func() { answers[i] = j.settleAs(ctx, retry.Event, r) })
+	}
+	all.Wait()
+	for _, a := range answers {
+		if _, err := j.taken(a); err != nil {
 			return batches * batchSize, fail("a batch was not taken in spite of repeats: %v", err)
 		}
 	}
