@@ -181,11 +181,12 @@ func madeAtFact(f *findings) {
 	f.none("nothing that had failed came again")
 }
 
-// lateID compares the time within a UUIDv7 with the event's own.
+// lateID compares the time within a UUIDv7 with the event's own, if that lies
+// within the scenario: events of the past say nothing.
 func lateID(f *findings, r *Record, request *Request, item *Item) {
 	id, err := uuid.Parse(item.ID)
 	at, ok := instant(item.TS)
-	if err != nil || !ok || id.Version() != 7 {
+	if err != nil || !ok || id.Version() != 7 || at.Before(r.Began.Truncate(time.Second)) {
 		return
 	}
 	made := time.Unix(id.Time().UnixTime())

@@ -107,6 +107,8 @@ type Exit struct {
 // Record is all that was seen in one scenario.
 type Record struct {
 	Scenario *Scenario
+	// Began is when the scenario did, by the wall clock.
+	Began time.Time
 	// Requests are in order of arrival; Exits have one entry a run.
 	Requests []*Request
 	Exits    []Exit

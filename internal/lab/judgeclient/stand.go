@@ -156,7 +156,7 @@ func (s *stand) ended(r *Request, due time.Duration) {
 func (s *stand) record() *Record {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := &Record{Scenario: s.scenario}
+	out := &Record{Scenario: s.scenario, Began: s.started}
 	for _, r := range s.requests {
 		seen := *r
 		if seen.open {
