@@ -35,7 +35,7 @@ const (
 // Of childLives processes each is killed after some facts; the last one only
 // sends what they have left.
 const (
-	childLives    = 6
+	childLives    = 5
 	childRoutines = 4
 	lastLife      = -1
 )
@@ -64,7 +64,7 @@ func TestTrackerKilled(t *testing.T) {
 		returned: map[string]bool{},
 	}
 	for life := range childLives {
-		k.live(t, life, 10+k.random.IntN(80))
+		k.live(t, life, 10+k.random.IntN(60))
 	}
 	k.live(t, lastLife, 0)
 	if err := proxy.Close(); err != nil {
