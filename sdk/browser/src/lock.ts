@@ -16,7 +16,8 @@ export function createLock(name: string, keep: Keep): Lock {
   const lease = leaseLock(keep);
   return (work) => {
     const { locks } = navigator as { locks?: LockManager };
-    return locks ? locks.request(name, () => work(() => undefined)) : lease(work);
+    // It is refused where a page has no origin, as in a sandbox.
+    return locks?.request(name, () => work(() => undefined)).catch(() => lease(work)) ?? lease(work);
   };
 }
 

@@ -63,16 +63,17 @@ export function createOutbox({ open, storage, settings, gaveUp }: OutboxParams):
       await opened.put(row);
       stored.add(row.key);
     } catch (error) {
-      log.warn('not stored, kept in memory', error);
+      log.warn('not stored', error);
     }
   };
 
   const list = async (max?: number): Promise<Row[]> => {
     await writing;
+    const known = [...stored];
     const onDisk = await (await store())?.list(max).catch(() => undefined);
     const found = new Map(onDisk?.map((row) => [row.key, row]));
     // A row that was on disk and is not any more was sent by another tab.
-    if (onDisk && onDisk.length < (max ?? Infinity)) forget([...stored].filter((key) => !found.has(key)));
+    if (onDisk && onDisk.length < (max ?? Infinity)) forget(known.filter((key) => !found.has(key)));
     for (const row of own.values()) if (!onDisk || !stored.has(row.key)) found.set(row.key, row);
     return [...found.values()].sort((a, b) => (a.key < b.key ? -1 : 1)).slice(0, max);
   };
@@ -80,7 +81,11 @@ export function createOutbox({ open, storage, settings, gaveUp }: OutboxParams):
   const remove = async (keys: string[]): Promise<void> => {
     forget(keys);
     await writing;
-    await (await store())?.remove(keys).catch((error: unknown) => log.warn('not removed', error));
+    await (await store())?.remove(keys).catch((error: unknown) => {
+      // Else the same would be sent again and again. What is on disk is for the next page.
+      opening = Promise.resolve(undefined);
+      log.warn('not removed', error);
+    });
   };
 
   const giveUp = async (reason: GaveUpReason, rows: Row[]): Promise<void> => {

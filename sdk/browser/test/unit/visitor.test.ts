@@ -123,6 +123,29 @@ describe('where events are kept', () => {
     expect(page.warned('not stored')).toBe(1);
   });
 
+  test('memory, when sent events cannot be removed: they are not sent again and again', async () => {
+    const client = page.client();
+    vi.spyOn(IDBObjectStore.prototype, 'delete').mockImplementation(() => {
+      throw new Error('read only');
+    });
+    client.track('a');
+    await client.flush();
+    client.track('b');
+    await client.flush();
+    await page.pass(minute);
+    expect(names()).toEqual(['a', 'b']);
+    expect(page.warned('not removed')).toBe(1);
+  });
+
+  test('a sandbox, which has no origin: memory', async () => {
+    vi.stubGlobal('indexedDB', undefined);
+    vi.stubGlobal('localStorage', undefined);
+    Object.assign(navigator, { locks: { request: () => Promise.reject(new Error('no origin')) } });
+    page.client().track('a');
+    await page.pass(6 * second);
+    expect(names()).toEqual(['a']);
+  });
+
   test('localStorage, when the page is closed before the database has written', async () => {
     page.replies = [refusal(500, 'internal')];
     const client = page.client();
