@@ -16,7 +16,7 @@ import (
 const shopFile = "../../examples/shop/ecom.csv.gz"
 
 // binaryVariable names a binary that is built already.
-const binaryVariable = "DEMO_BINARY"
+const binaryVariable = "ACTIONPULSE_BINARY"
 
 // TestDemo runs a small demo with the real binary: two kills, two passes, and
 // nothing lost or doubled.

@@ -24,9 +24,8 @@ var built struct {
 	err  error
 }
 
-// binaryVariable names a binary that is built already, for a test that runs
-// itself again.
-const binaryVariable = "TORTURE_BINARY"
+// binaryVariable names a binary with crash points that is built already.
+const binaryVariable = "ACTIONPULSE_BINARY"
 
 func buildBinary(t *testing.T) string {
 	t.Helper()
