@@ -31,7 +31,7 @@ func TestTrackerAge(t *testing.T) {
 				first := newTracker(t, serverKey, o)
 				id := track(t, first, "e")
 				abort(t, first, 1)
-				time.Sleep(c.apart)
+				elapse(c.apart)
 				second := newTracker(t, serverKey, o)
 				fresh := track(t, second, "fresh")
 				closeNow(t, second)
@@ -67,7 +67,7 @@ func TestTrackerNeverSendsTooLate(t *testing.T) {
 			t.Fatal(err)
 		}
 		id := track(t, tracker, "new")
-		time.Sleep(2 * time.Hour)
+		elapse(2 * time.Hour)
 		synctest.Wait()
 		for _, r := range s.sent() {
 			late := r.at.Sub(fact) > 47*time.Hour
@@ -103,7 +103,7 @@ func TestTrackerHistorical(t *testing.T) {
 				t.Fatal(err)
 			}
 			abort(t, tracker, 1)
-			time.Sleep(47*time.Hour + time.Duration(i)*time.Second)
+			elapse(47*time.Hour + time.Duration(i)*time.Second)
 			closeNow(t, newTracker(t, serverKey, o))
 		}
 		if sent := s.sent(); len(sent) != 1 || !sent[0].historical || len(h.gone()) != 1 {
@@ -138,10 +138,10 @@ func doubtClock(t *testing.T, back bool) {
 	o.Pause = time.Minute
 	tracker := newTracker(t, serverKey, o)
 	id := track(t, tracker, "e")
-	time.Sleep(30 * time.Second)
+	elapse(30 * time.Second)
 	synctest.Wait()
 	ahead.Store(int64(72 * time.Hour))
-	time.Sleep(9 * time.Minute)
+	elapse(9 * time.Minute)
 	synctest.Wait()
 	if n := len(s.sent()); n != 1 || len(h.gone()) != 0 {
 		t.Fatalf("%d requests, gave up %+v", n, h.gone())
@@ -149,7 +149,7 @@ func doubtClock(t *testing.T, back bool) {
 	if back {
 		ahead.Store(0)
 	}
-	time.Sleep(5 * time.Minute)
+	elapse(5 * time.Minute)
 	synctest.Wait()
 	if sent, gone := s.count(id) == 1, len(h.gone()) == 1; sent != back || gone == back {
 		t.Errorf("sent: %v, given up: %v", sent, gone)
@@ -164,20 +164,20 @@ func TestTrackerGivesUpHeldRecords(t *testing.T) {
 		o := inFolder(t, s, h)
 		browser := newTracker(t, browserKey, o)
 		track(t, browser, "a")
-		time.Sleep(time.Hour) // it is sent
+		elapse(time.Hour) // it is sent
 		synctest.Wait()
 		s.script = append(s.script, declines(401, "unauthenticated"))
 		track(t, browser, "b")
-		time.Sleep(time.Minute)
+		elapse(time.Minute)
 		track(t, browser, "c")
 		abort(t, browser, 2)
 		server := newTracker(t, serverKey, o)
-		time.Sleep(46 * time.Hour)
+		elapse(46 * time.Hour)
 		synctest.Wait()
 		if len(h.gone()) != 0 || server.Stats().Held != 2 {
 			t.Errorf("gave up %+v", h.gone())
 		}
-		time.Sleep(2 * time.Hour)
+		elapse(2 * time.Hour)
 		synctest.Wait()
 		if len(h.gone()) != 2 || server.Stats().Held != 0 || h.gone()[0].KeyKind != actionpulse.KeyBrowser {
 			t.Errorf("gave up %+v, %+v", h.gone(), server.Stats())

@@ -42,7 +42,7 @@ func TestTrackerGoesOnAfterARestart(t *testing.T) {
 		fact := time.Now()
 		ids := []string{track(t, first, "one"), track(t, first, "two")}
 		abort(t, first, 2)
-		time.Sleep(46 * time.Hour)
+		elapse(46 * time.Hour)
 		second := newTracker(t, "aps_a_rotated_key", o)
 		synctest.Wait() // what is there does not wait for more
 		sent := s.sent()
@@ -176,7 +176,7 @@ func TestTrackerOneKindDoesNotStopAnother(t *testing.T) {
 		both := newTracker(t, serverKey, o)
 		synctest.Wait()
 		id := track(t, both, "by server")
-		time.Sleep(2 * time.Second)
+		elapse(2 * time.Second)
 		synctest.Wait()
 		if s.count(id) != 1 || both.Stats().Pending != 1 {
 			t.Errorf("stored %v, %+v", s.stored, both.Stats())

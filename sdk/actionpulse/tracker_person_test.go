@@ -122,14 +122,14 @@ func TestTrackerRemembersThatIdentifyWasBegun(t *testing.T) {
 		s, h := newIntake(), &heard{}
 		hang := func(r *intakeRequest) (*answered, error) {
 			s.take(r)
-			time.Sleep(20 * time.Second)
+			elapse(20 * time.Second)
 			return nil, errors.New("the process has ended")
 		}
 		s.script = append(s.script, hang)
 		o := inFolder(t, s, h)
 		first := newTracker(t, serverKey, o)
 		identify(t, first)
-		time.Sleep(10 * time.Second)
+		elapse(10 * time.Second)
 		abort(t, first, 1)
 		second := newTracker(t, serverKey, o)
 		closeNow(t, second)

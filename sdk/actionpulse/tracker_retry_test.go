@@ -42,7 +42,7 @@ func TestTrackerRepeatsTheSameBatch(t *testing.T) {
 		noJitter(&o)
 		tracker := newTracker(t, serverKey, o)
 		first := track(t, tracker, "first")
-		time.Sleep(1100 * time.Millisecond)
+		elapse(1100 * time.Millisecond)
 		track(t, tracker, "second")
 		closeAfter(t, tracker, 5*time.Minute)
 		sent := s.sent()
@@ -112,7 +112,7 @@ func restAndKeep(t *testing.T, refusal reaction, code api.Code, says string) {
 	if !ok || paused.Code != code || len(s.sent()) != 1 {
 		t.Fatalf("got %v, %d requests", err, len(s.sent()))
 	}
-	time.Sleep(actionpulse.DefaultPause)
+	elapse(actionpulse.DefaultPause)
 	synctest.Wait()
 	tracker.Resume()
 	synctest.Wait()
@@ -150,7 +150,7 @@ func TestTrackerAttemptsAreBounded(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 		h.says(t, "the records are kept")
-		time.Sleep(10 * time.Minute)
+		elapse(10 * time.Minute)
 		synctest.Wait()
 		if got := waits(s.sent()); fmt.Sprint(got) != "[1s 2s 5m0s 1s]" {
 			t.Errorf("waits %v", got)
@@ -172,15 +172,15 @@ func TestTrackerResumeKeepsRetryAfter(t *testing.T) {
 		if err := tracker.Flush(t.Context()); err == nil {
 			t.Error("Flush has waited for an hour")
 		}
-		time.Sleep(30 * time.Minute) // longer than a pause
+		elapse(30 * time.Minute) // longer than a pause
 		synctest.Wait()
 		tracker.Resume()
-		time.Sleep(30*time.Minute - time.Millisecond)
+		elapse(30*time.Minute - time.Millisecond)
 		synctest.Wait()
 		if n := len(s.sent()); n != 1 {
 			t.Errorf("%d requests before Retry-After", n)
 		}
-		time.Sleep(time.Millisecond)
+		elapse(time.Millisecond)
 		synctest.Wait()
 		if n := len(s.sent()); n != 2 {
 			t.Errorf("%d requests after Retry-After", n)

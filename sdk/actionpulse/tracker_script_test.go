@@ -272,3 +272,6 @@ func (r intakeRequest) names() string {
 	}
 	return strings.Join(names, " ")
 }
+
+// elapse lets time pass in a bubble of synctest.
+func elapse(d time.Duration) { <-time.After(d) }

@@ -144,7 +144,7 @@ func TestTrackerDoesNotDropAllThatIsRefused(t *testing.T) {
 		if got := tracker.Stats(); got.Rejected != 10 || got.Pending != 90 {
 			t.Errorf("got %+v", got)
 		}
-		time.Sleep(actionpulse.DefaultPause)
+		elapse(actionpulse.DefaultPause)
 		synctest.Wait()
 		if got := tracker.Stats(); got.Rejected != 11 || got.Pending != 89 {
 			t.Errorf("after a pause: %+v", got)

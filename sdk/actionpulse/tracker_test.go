@@ -19,7 +19,7 @@ func TestTrackerFixesIDAndTimeAtTheFact(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, h := newIntake(), &heard{}
 		tracker := newTracker(t, serverKey, h.options(s))
-		time.Sleep(1500 * time.Millisecond)
+		elapse(1500 * time.Millisecond)
 		fact := time.Now()
 		id := track(t, tracker, "signed_up")
 		if parsed, err := uuid.Parse(id); err != nil || parsed.String() != id || parsed.Version() != 7 {
@@ -54,12 +54,12 @@ func TestTrackerBatches(t *testing.T) {
 		if sent := s.sent(); len(sent) != 1 || sent[0].names() != "e0 e1 e2" || !sent[0].at.Equal(began) {
 			t.Fatalf("by count: %+v", sent)
 		}
-		time.Sleep(9999 * time.Millisecond)
+		elapse(9999 * time.Millisecond)
 		synctest.Wait()
 		if n := len(s.sent()); n != 1 {
 			t.Fatalf("%d requests before the age", n)
 		}
-		time.Sleep(time.Millisecond)
+		elapse(time.Millisecond)
 		synctest.Wait()
 		if sent := s.sent(); len(sent) != 2 || sent[1].names() != "e3" {
 			t.Fatalf("by age: %+v", sent)
