@@ -150,16 +150,13 @@ func (r *Record) missing(request *Request) []*Item {
 	return out
 }
 
-// cutOff reports whether the client had no time to repeat a request: it was
-// ended before, or this was its last attempt and there is no later run.
+// cutOff reports whether it is no fault of these rules that a request was not
+// repeated: the client was ended before, or this was its last attempt of
+// several. What becomes of it then is a matter of the buffer.
 func (r *Record) cutOff(request *Request) bool {
-	if request.Run < len(r.Exits) {
-		return false
-	}
 	if exit := r.exit(request.Run); exit.Killed || exit.TimedOut {
 		return true
 	}
-	// Repeated before: giving up is another rule's matter.
 	for _, earlier := range r.Requests {
 		if earlier.N < request.N && earlier.Run == request.Run && earlier.failed() && (earlier.shares(request) || earlier.sharesID(request)) {
 			return true
