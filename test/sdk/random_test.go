@@ -7,7 +7,7 @@ import (
 )
 
 var randomScenarios = []scenario{
-	{"moves at random", func(c *conversation) { (&mover{c, rand.New(rand.NewPCG(1, 2)), []string{anyID}, 0}).run(150) }},
+	{"moves at random", func(c *conversation) { (&mover{c, rand.New(rand.NewPCG(1, 2)), []string{anyID}, 0}).run(90) }},
 	{"items at random", randomItems},
 }
 
