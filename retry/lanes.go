@@ -67,6 +67,9 @@ type pass struct {
 // laneOf returns the lane of a request; false if it has no credential.
 func laneOf(request *http.Request) (laneID, bool) {
 	credential := request.Header.Get("Authorization")
+	if request.URL == nil {
+		return laneID{}, false // Base says so
+	}
 	if credential == "" {
 		credential = request.URL.Query().Get("key")
 	}

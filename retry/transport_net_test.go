@@ -175,6 +175,10 @@ func TestTransportUnfit(t *testing.T) {
 			t.Errorf("%s: got %v", url, err)
 		}
 	}
+	g := do(&retry.Transport{Base: &http.Transport{}, Policy: quick}, new(http.Request))
+	if e, ok := errors.AsType[*retry.Error](g.err); !ok || e.Attempts != 1 || e.Verdict.Retry {
+		t.Errorf("no URL: got %v", g.err)
+	}
 }
 
 // TestTransportTimeout: a client's own limit is told from other ends.
