@@ -62,8 +62,9 @@ func (*labClientCommand) Help() string {
 for each scenario, and says which rules of the retry contract it keeps. The
 command learns from its environment where to send and with what:
 
-  ACTIONPULSE_URL, ACTIONPULSE_KEY, ACTIONPULSE_PROJECT_KEY, ACTIONPULSE_CI_TOKEN,
-  ACTIONPULSE_PROJECT_ID, ACTIONPULSE_ACCESS_TOKEN, ACTIONPULSE_REFRESH_TOKEN
+  ACTIONPULSE_URL, ACTIONPULSE_KEY (a server key), ACTIONPULSE_BROWSER_TOKEN,
+  ACTIONPULSE_PROJECT_KEY, ACTIONPULSE_CI_TOKEN, ACTIONPULSE_PROJECT_ID,
+  ACTIONPULSE_ACCESS_TOKEN, ACTIONPULSE_REFRESH_TOKEN
   LAB_PROFILE, LAB_SCENARIO, LAB_RUN (1, and 2 or 3 after a restart), LAB_EVENTS,
   LAB_BATCH, LAB_SCALE, LAB_OUTBOX (a folder that survives restarts)
 

@@ -121,6 +121,7 @@ func environment(p *Params, s *Scenario, run int, url, outbox string) []string {
 	env := []string{
 		"ACTIONPULSE_URL=" + url,
 		"ACTIONPULSE_KEY=" + Secrets[ingest],
+		"ACTIONPULSE_BROWSER_TOKEN=" + Secrets[BrowserToken],
 		"ACTIONPULSE_PROJECT_KEY=" + Secrets[ProjectKey],
 		"ACTIONPULSE_CI_TOKEN=" + Secrets[CIToken],
 		"ACTIONPULSE_PROJECT_ID=" + madeID,
