@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-
 	"strings"
 	"sync/atomic"
 	"testing"
