@@ -21,7 +21,9 @@ var errNoTurn = errors.New("requests with the same credential fail, and its turn
 // that says that the server cannot or will not serve now, the lane of that
 // credential is narrow: one request at a time, in the order in which they came,
 // each after the wait that the last failure calls for, until one gets an
-// answer that is no failure. Then all that wait go at once.
+// answer that is no failure. Then all that wait go at once. No lane rests for
+// longer than the budget of the request that failed, whatever Retry-After says:
+// a wrong one must not shut a program out.
 //
 // A request that was under way when the first one failed is not held back; if
 // it fails too, its repeat joins the lane, and if it succeeds, the lane stays
