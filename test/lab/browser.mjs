@@ -3,7 +3,7 @@
 //   actionpulse lab client -- node test/lab/browser.mjs
 //
 // Node stands in for the page: localStorage is a file in LAB_OUTBOX, written at
-// once; there is no IndexedDB, no beacon and one tab. What only a browser can
+// once; there is no IndexedDB, no beacon and one tab, which gets every lock. What only a browser can
 // show is tested in one, in sdk/browser. Build that first: npm run build.
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -36,7 +36,7 @@ globalThis.location = new URL('https://shop.example/');
 globalThis.document = { referrer: '', title: 'lab', visibilityState: 'visible', addEventListener() {}, cookie: '' };
 globalThis.addEventListener = () => {};
 globalThis.screen = { width: 1, height: 1 };
-Object.defineProperty(globalThis, 'navigator', { value: { onLine: true, language: 'en', sendBeacon: () => false }, configurable: true });
+Object.defineProperty(globalThis, 'navigator', { value: { onLine: true, language: 'en', sendBeacon: () => false, locks: { request: async (_, work) => work() } }, configurable: true });
 
 const { createClient } = await import('../../sdk/browser/dist/index.js');
 
