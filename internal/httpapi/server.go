@@ -18,6 +18,8 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -162,9 +164,16 @@ func newService(p Params, table []route) (*service, error) {
 // ServeHTTP hands the request to its resource. Paths that are not written the
 // one clean way do not exist: nothing is ever redirected.
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !isClean(r.URL.EscapedPath()) || r.RequestURI == "*" {
+	path := r.URL.EscapedPath()
+	if !isClean(path) || r.RequestURI == "*" {
 		s.none.ServeHTTP(w, r)
 		return
+	}
+	if r.URL.RawPath != "" {
+		if segments := strings.Split(path, "/"); slices.ContainsFunc(segments, isSlash) {
+			s.serveSlash(w, r, segments)
+			return
+		}
 	}
 	s.mux.ServeHTTP(w, r)
 }

@@ -74,6 +74,34 @@ func TestCustomersByAnyName(t *testing.T) {
 	})
 }
 
+// TestCustomerCalledSlash: a name may be nothing but what separates the names
+// in a path.
+func TestCustomerCalledSlash(t *testing.T) {
+	t.Parallel()
+	onBothEngines(t, func(t *testing.T, r *apptest.Running) {
+		c := asProject(r)
+		const customer, hold = "/v1/customers/%2F", "/v1/customers/%2F/holds/%2f"
+		c.refused(t, "customer_not_found", "GET", customer, "")
+		if made := c.must(t, 201, "PUT", customer, ""); made.body["customer"] != "/" {
+			t.Errorf("%s", made.raw)
+		}
+		of("topup", "/", "t", "5").must(t, r)
+		placed := c.must(t, 201, "PUT", hold, `{"credit_type":"main","amount":"3"}`)
+		if h := part(t, placed.body, "hold"); h["id"] != "/" || h["customer"] != "/" {
+			t.Errorf("%s", placed.raw)
+		}
+		if got := available(t, r, "/"); got != "2" {
+			t.Errorf("%s is available", got)
+		}
+		c.must(t, 200, "POST", hold+"/capture", "")
+		wantMovements(t, r, "/", "topup 5", "capture -3")
+		for _, other := range []string{"%2F%2F", "%252F"} {
+			c.refused(t, "customer_not_found", "GET", "/v1/customers/"+other, "")
+			c.refused(t, "not_found", "GET", "/v1/customers/%2F/holds/"+other, "")
+		}
+	})
+}
+
 // TestAmounts: nothing is rounded, in whatever form it comes.
 func TestAmounts(t *testing.T) {
 	t.Parallel()
