@@ -78,7 +78,8 @@ export function createClient(options: Options): Client {
   const items = createItems(settings, visitor);
   const storage = usable ? storageStore(`${prefix}row:`) : undefined;
   const outbox = createOutbox({ open: () => openStore(prefix, storage), storage, settings, gaveUp });
-  const sources: Source[] = [createIntake({ settings, outbox, gaveUp })];
+  const intake = createIntake({ settings, outbox, gaveUp });
+  const sources = [intake];
   const pause = createPause(keep);
   const lock = createLock(prefix, keep);
   const sender = createSender({ settings, sources, lock, pause, allowed: granted, later });
@@ -154,7 +155,7 @@ export function createClient(options: Options): Client {
   function hide(): void {
     if (!granted()) return;
     outbox.rescue();
-    if (!sender.healthy() || !navigator.onLine) return;
+    if (sources[0] !== intake || !sender.healthy() || !navigator.onLine) return;
     const rows = outbox.own().filter((row) => row.id && !beaconed.has(row.key));
     const url = `${settings.url}/v1/track?key=${encodeURIComponent(settings.key)}`;
     sendBeacon(url, rows, Date.now()).forEach((row) => beaconed.add(row.key));
@@ -172,7 +173,7 @@ export function createClient(options: Options): Client {
       void flush();
     });
     addEventListener('storage', (event) => event.key === `${prefix}consent` && obey(consent()));
-    document.addEventListener('visibilitychange', () => document.visibilityState === 'hidden' && hide());
+    document.addEventListener('visibilitychange', () => document.hidden && hide());
   }
 
   if (usable) {
@@ -213,6 +214,6 @@ function isUsable({ url, key, log }: Settings): boolean {
   if (typeof document === 'undefined') return false;
   // Other keys are secrets. And an event is known by its id and the kind of key, so that never changes.
   const usable = /^https?:/.test(url) && key.startsWith('apb_');
-  if (!usable) log.warn('nothing is sent: url must be http(s), key apb_');
+  if (!usable) log.warn('nothing is sent: url or key is wrong');
   return usable;
 }

@@ -81,7 +81,7 @@ function computed({ context, log }: Settings): Record<string, unknown> {
   try {
     return context();
   } catch (error) {
-    log.warn('a callback failed', error);
+    log.warn('context failed', error);
     return {};
   }
 }

@@ -36,7 +36,7 @@ export interface Source {
 export interface Sender {
   /** Sends until nothing is left, or until it must wait. Never rejects. */
   flush(): Promise<void>;
-  /** Whether requests of this page are neither failing nor stopped. */
+  /** Whether requests do not fail. */
   healthy(): boolean;
   /** Forgets a request that is under way, whatever becomes of it, and sends nothing until flush is called. */
   leave(): void;
@@ -47,7 +47,8 @@ export interface Sender {
 /** What a sender needs from outside. */
 export interface SenderParams {
   settings: Settings;
-  sources: readonly Source[];
+  /** Those from which something may still be sent: one that the server refuses is removed. */
+  sources: Source[];
   lock: Lock;
   pause: Pause;
   /** Whether anything may be sent. */
@@ -63,18 +64,14 @@ const atOnce = 1_000;
 
 export function createSender({ settings, sources, lock, pause, allowed, later }: SenderParams): Sender {
   const { log } = settings;
-  /** Whether nothing more is sent by this page. */
-  let stopped = false;
+  /** Where the present delivery comes from. */
+  let current = 0;
   let answered = false;
   let failedAtOnce = 0;
+  /** Cuts the present request, or the last one. */
   let underWay: AbortController | undefined;
   let left = false;
   let flushing: Promise<void> = Promise.resolve();
-
-  const stop = (code: string, message: string): void => {
-    stopped = true;
-    log.warn(message, code);
-  };
 
   const attempt = async (delivery: Delivery): Promise<Answer> => {
     const abort = (underWay = new AbortController());
@@ -85,7 +82,7 @@ export function createSender({ settings, sources, lock, pause, allowed, later }:
         headers: { Authorization: 'Bearer ' + settings.key, 'Content-Type': 'application/json' },
         body: delivery.body(),
         credentials: 'omit',
-        keepalive: delivery.keepalive ?? false,
+        keepalive: !!delivery.keepalive,
         signal: abort.signal,
       });
       answered = true;
@@ -94,13 +91,14 @@ export function createSender({ settings, sources, lock, pause, allowed, later }:
       return { status: 0 };
     } finally {
       clearTimeout(timer);
-      underWay = undefined;
     }
   };
 
   const noteSpeed = (answer: Answer, took: number): void => {
     failedAtOnce = answer.status === 0 && !answered && took < atOnce && navigator.onLine ? failedAtOnce + 1 : 0;
-    if (failedAtOnce >= blockedAfter) stop('blocked', 'blocked: events are kept');
+    if (failedAtOnce < blockedAfter) return;
+    sources.length = 0;
+    log.warn('blocked: events are kept');
   };
 
   const wait = ({ code, wait: named }: Verdict): void => {
@@ -121,13 +119,18 @@ export function createSender({ settings, sources, lock, pause, allowed, later }:
   const act = async (delivery: Delivery, verdict: Verdict): Promise<void> => {
     if (verdict.action === 'repeat') return repeat(delivery, verdict);
     await delivery.mark?.(false);
-    if (verdict.action === 'stop') return stop(verdict.code, 'refused: events are kept');
+    if (verdict.action === 'stop') {
+      sources.splice(current, 1);
+      return log.warn('refused: events are kept', verdict.code);
+    }
     if (verdict.action === 'shrink' && delivery.shrink?.()) return;
     await delivery.drop('refused', verdict.code);
   };
 
   const send = async (delivery: Delivery): Promise<void> => {
     await delivery.mark?.(true);
+    // Consent may have been withdrawn meanwhile.
+    if (left) return;
     const began = Date.now();
     let answer = await attempt(delivery);
     if (left) return;
@@ -140,15 +143,15 @@ export function createSender({ settings, sources, lock, pause, allowed, later }:
   };
 
   const next = async (): Promise<Delivery | undefined> => {
-    for (const source of sources) {
-      const delivery = await source.next();
+    for (current = 0; current < sources.length; current++) {
+      const delivery = await sources[current]?.next();
       if (delivery) return delivery;
     }
     return undefined;
   };
 
   const drain = async (renew: () => void): Promise<void> => {
-    while (!left && !stopped && allowed() && navigator.onLine) {
+    while (!left && allowed() && navigator.onLine) {
       const ms = pause.left(Date.now());
       if (ms > 0) return later(ms);
       renew();
@@ -169,10 +172,10 @@ export function createSender({ settings, sources, lock, pause, allowed, later }:
 
   return {
     flush() {
-      if (stopped || !allowed()) return flushing;
+      if (!allowed()) return flushing;
       return (flushing = flushing.then(begin).catch((error: unknown) => log.warn('sending failed', error)));
     },
-    healthy: () => !stopped && pause.failures() === 0 && pause.left(Date.now()) === 0,
+    healthy: () => pause.failures() === 0 && pause.left(Date.now()) === 0,
     leave,
     abort() {
       leave();

@@ -10,7 +10,8 @@ export interface Answer {
 
 /**
  * What to do next: send the same again; send less; give up this request, which
- * would be refused again; or send nothing more until the page is loaded anew.
+ * would be refused again; or send no more of this kind until the page is loaded
+ * anew.
  */
 export type Action = 'repeat' | 'shrink' | 'drop' | 'stop';
 

@@ -54,7 +54,7 @@ export class FakePage {
   beaconBudget = 64 * 1024;
   concurrent = 0;
   mostConcurrent = 0;
-  visibility = 'visible';
+  hidden = false;
   private events = new EventTarget();
   /** When timers are due. */
   private due: number[] = [];
@@ -92,8 +92,8 @@ export class FakePage {
       referrer: 'https://search.example/?q=secret#x',
       cookie: '',
       addEventListener: events.addEventListener.bind(events),
-      get visibilityState() {
-        return page.visibility;
+      get hidden() {
+        return page.hidden;
       },
     });
   }
@@ -126,9 +126,9 @@ export class FakePage {
   }
 
   hide(): void {
-    this.visibility = 'hidden';
+    this.hidden = true;
     this.fire('visibilitychange');
-    this.visibility = 'visible';
+    this.hidden = false;
   }
 
   /** The items of all requests of track, in order. */

@@ -329,6 +329,18 @@ test.each<[string, Partial<Options>, ReplayOptions]>([
   expect(page.items().map((item) => item.event)).toEqual(['a']);
 });
 
+test('a server that does not know replay gets events all the same', async () => {
+  page.replies = [refusal(404, 'not_found')];
+  const { client } = await record();
+  await page.pass(11 * second);
+  rrweb.change();
+  client.track('a');
+  await page.pass(11 * second);
+  expect(chunks()).toHaveLength(1);
+  expect(page.items().map((item) => item.event)).toEqual(['a']);
+  expect(page.warned('refused')).toBe(1);
+});
+
 test('stop sends what there is, and records no more', async () => {
   const { replay } = await record();
   const stopping = replay.stop();

@@ -472,6 +472,21 @@ describe('consent', () => {
     expect(page.items()[1]?.anon_id).not.toBe(id);
   });
 
+  test('opting out while a request is being put together: it is not sent', async () => {
+    const client = page.client();
+    for (const turns of [1, 3, 6, 10, 15, 20, 30, 40]) {
+      client.identify(`user ${turns}`);
+      client.track('a');
+      void client.flush();
+      await page.idle(turns);
+      const before = page.requests.length;
+      client.optOut();
+      await page.idle();
+      expect(page.requests).toHaveLength(before);
+      client.optIn();
+    }
+  });
+
   test('opting out holds in other tabs at once', async () => {
     const [one, two] = [page.client(), page.client()];
     two.track('a');
