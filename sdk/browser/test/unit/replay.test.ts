@@ -1,46 +1,9 @@
 import { beforeEach, expect, test, vi } from 'vitest';
 import type { Client, Options } from '../../src/index.js';
-import { type Replay, type ReplayOptions, type Rrweb, startReplay } from '../../src/replay/index.js';
+import { type Replay, type ReplayOptions, startReplay } from '../../src/replay/index.js';
 import { openChunkStore } from '../../src/replay/chunk.js';
 import { FakePage, json, refusal, type Reply } from './page.js';
-
-interface Event {
-  type: number;
-  timestamp: number;
-  data?: unknown;
-}
-
-/** rrweb as far as it matters here: a whole page at the start and whenever it is asked for. */
-class FakeRrweb implements Rrweb {
-  options: Record<string, unknown> | undefined;
-  snapshots = 0;
-  size = 10;
-  record = Object.assign(
-    (options: Record<string, unknown>) => {
-      this.options = options;
-      this.snapshot();
-      return () => (this.options = undefined);
-    },
-    { takeFullSnapshot: () => this.snapshot() },
-  );
-
-  /** The page changes. */
-  change(text = ''): void {
-    this.emit({ type: 3, timestamp: Date.now(), data: { source: 0, text } });
-  }
-  /** The visitor clicks. */
-  click(): void {
-    this.emit({ type: 3, timestamp: Date.now(), data: { source: 2 } });
-  }
-  private snapshot(): void {
-    this.snapshots++;
-    this.emit({ type: 4, timestamp: Date.now(), data: { href: 'x' } });
-    this.emit({ type: 2, timestamp: Date.now(), data: { node: 'x'.repeat(this.size) } });
-  }
-  private emit(event: Event): void {
-    (this.options?.['emit'] as ((event: Event) => void) | undefined)?.(event);
-  }
-}
+import { type Event, FakeRrweb } from './rrweb.js';
 
 interface Chunk {
   session_id: string;
