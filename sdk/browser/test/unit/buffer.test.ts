@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest';
-import { FakePage, refusal, type Request } from './page.js';
+import { FakePage, refusal } from './page.js';
 
 let page: FakePage;
 beforeEach(() => {

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { accepted, FakePage, refusal, type Reply, type Request } from './page.js';
+import { accepted, FakePage, refusal, type Reply } from './page.js';
 
 let page: FakePage;
 beforeEach(() => {
