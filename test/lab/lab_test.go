@@ -3,6 +3,7 @@ package lab_test
 
 import (
 	"context"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"slices"
@@ -67,7 +68,12 @@ func inBubble(t *testing.T, p judgeclient.Params) *report.Report {
 		transport := network.Transport()
 		defer transport.CloseIdleConnections()
 		var log strings.Builder
-		code := gosdk.Run(ctx, gosdk.World{Getenv: lookUp(env), Log: &log, HTTP: &http.Client{Transport: transport}})
+		getenv := lookUp(env)
+		// Each scenario has randomness of its own, the same in every run of the test.
+		var seed [32]byte
+		copy(seed[:], getenv("LAB_PROFILE")+getenv("LAB_SCENARIO"))
+		random := rand.New(rand.NewChaCha8(seed))
+		code := gosdk.Run(ctx, gosdk.World{Getenv: getenv, Log: &log, Rand: random.Float64, HTTP: &http.Client{Transport: transport}})
 		return judgeclient.Exit{Known: true, Code: code, Output: log.String()}
 	}
 	result, err := judgeclient.Run(t.Context(), p)

@@ -29,7 +29,7 @@ func delayChecks() []Check {
 		{
 			ID: "delays-jittered", Title: "Delays have a random part", Profiles: repeating,
 			Source: "delays: without a random part all processes knock in the same second",
-			How:    "the same outage is played several times; delays at the same place are compared. If at most a fifth differ from their median by more than 4 ms and 1.5 %, there is no jitter; two fifths show it",
+			How:    "the same outage is played several times; delays at the same place are compared, less 5 ms for the way. If they differ from their median by 2 % or less on average, there is no jitter; 4 % show it, and a quarter makes some 12 %",
 			judge:  jittered,
 		},
 		{
@@ -184,6 +184,16 @@ func waits(gaps []gap) string {
 	return text
 }
 
+// Of delays at the same place, onTheWay is how much of a difference is due to
+// the way, and random and notRandom are the shares by which they differ on
+// average that show jitter, or the want of it. A busy machine alone makes some
+// 1 %.
+const (
+	onTheWay  = 5 * time.Millisecond
+	random    = 0.04
+	notRandom = 0.02
+)
+
 // jittered compares delays at the same place of several series.
 func jittered(f *findings) {
 	of, sequences := f.sequences()
@@ -193,28 +203,28 @@ func jittered(f *findings) {
 			at[g.place] = append(at[g.place], g.wait)
 		}
 	}
-	compared, differ := 0, 0
+	compared, apart := 0, 0.0
 	for _, waits := range at {
 		slices.Sort(waits)
 		median := waits[len(waits)/2]
 		for _, wait := range waits {
-			if (wait - median).Abs() > 4*time.Millisecond+median*15/1000 {
-				differ++
-			}
+			apart += float64(max(0, (wait-median).Abs()-onTheWay)) / float64(max(median, time.Microsecond))
 		}
 		// One of them is the median itself.
 		compared += len(waits) - 1
 	}
 	const enough = 4
-	switch {
-	case compared < enough:
+	if compared < enough {
 		f.none("only %d delays can be compared with another at the same place; %d are needed", compared, enough)
-	case differ*5 <= compared:
-		f.broken(of[0], "of %d delays, %d differ from others at the same place; the first series was %s", compared, differ, waits(sequences[0]))
-	case differ*5 >= compared*2:
-		f.kept("of %d delays, %d differ from others at the same place", compared, differ)
+		return
+	}
+	switch share := apart / float64(compared); {
+	case share <= notRandom:
+		f.broken(of[0], "%d delays differ by %.1f %% on average from others at the same place; the first series was %s", compared, share*100, waits(sequences[0]))
+	case share >= random:
+		f.kept("%d delays differ by %.1f %% on average from others at the same place", compared, share*100)
 	default:
-		f.unclear("of %d delays, %d differ from others at the same place", compared, differ)
+		f.unclear("%d delays differ by %.1f %% on average from others at the same place", compared, share*100)
 	}
 }
 

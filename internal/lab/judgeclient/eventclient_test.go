@@ -152,6 +152,19 @@ func newID(at time.Time) string {
 
 func (r *run) kind() string { return r.env["ACTIONPULSE_KEY"][:3] }
 
+// randomOf is the randomness of a scenario, the same in every run of a test.
+func randomOf(env map[string]string) func() float64 {
+	var seed [32]byte
+	copy(seed[:], env["LAB_PROFILE"]+env["LAB_SCENARIO"])
+	var mu sync.Mutex
+	random := rand.New(rand.NewChaCha8(seed))
+	return func() float64 {
+		mu.Lock()
+		defer mu.Unlock()
+		return random.Float64()
+	}
+}
+
 // send sends the outbox in batches: one after another, or all at once.
 func (r *run) send() {
 	size, err := strconv.Atoi(r.env["LAB_BATCH"])
@@ -190,7 +203,7 @@ func (r *run) tooOld(e event) bool {
 
 // sendBatch sends one batch until it is done with, and reports whether it is.
 func (r *run) sendBatch(batch []event) bool {
-	policy := retry.Policy{MaxAttempts: 8, Delays: retry.Delays{Rand: rand.Float64}}
+	policy := retry.Policy{MaxAttempts: 8, Delays: retry.Delays{Rand: randomOf(r.env)}}
 	if r.unbounded > 0 {
 		policy.MaxAttempts, policy.Budget, policy.Delays.Max = 1000, 1000*time.Hour, r.unbounded
 	}

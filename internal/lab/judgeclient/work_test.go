@@ -106,7 +106,7 @@ func (w *working) sent(n int) string { return filepath.Join(w.env["LAB_OUTBOX"],
 
 // do asks for one unit until that is done with.
 func (w *working) do(place int, u unit) {
-	policy := retry.Policy{MaxAttempts: 7, Delays: retry.Delays{Rand: rand.Float64}}
+	policy := retry.Policy{MaxAttempts: 7, Delays: retry.Delays{Rand: randomOf(w.env)}}
 	attempt := 0
 	_, err := retry.Do(w.ctx, policy, func(ctx context.Context) (int, retry.Outcome) {
 		attempt++

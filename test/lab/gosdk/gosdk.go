@@ -35,6 +35,8 @@ type World struct {
 	Getenv func(string) string
 	// Log is where it logs.
 	Log io.Writer
+	// Rand is the randomness of delays; nil is the SDK's own.
+	Rand func() float64
 	// HTTP makes the requests; nil is the SDK's own.
 	HTTP *http.Client
 }
@@ -50,7 +52,7 @@ func Run(ctx context.Context, w World) int {
 	unit := time.Duration(scale * float64(time.Second))
 	l := lab{
 		getenv: getenv, log: slog.New(slog.NewTextHandler(w.Log, nil)), http: w.HTTP,
-		policy: retry.Policy{MaxAttempts: 6, Delays: retry.Delays{First: unit, Max: longest * unit}},
+		policy: retry.Policy{MaxAttempts: 6, Delays: retry.Delays{First: unit, Max: longest * unit, Rand: w.Rand}},
 	}
 	does := map[string]func(context.Context) error{
 		"events": l.events, "keyed": l.keyed, "mutation": l.mutation, "deploy": l.deploy, "session": l.session,
