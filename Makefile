@@ -18,7 +18,7 @@ ONLY     ?=
 binary := bin/actionpulse
 tool   := $(GO) tool -modfile=tools/go.mod
 
-.PHONY: help run demo build test lint generate bench race-report sdk browser torture fuzz fmt clean setup
+.PHONY: help run demo build test lint generate bench race-report sdk browser lab-report torture fuzz fmt clean setup
 
 help: ## list the targets
 	@echo "ActionPulse: make TARGET"
@@ -60,6 +60,10 @@ race-report: ## count wrong answers of the ledger, and of the textbook form, whe
 sdk: ## compare our client of models with OpenAI's own (needs node)
 	@scripts/setup compiler node
 	@GO="$(GO)" scripts/sdk
+
+lab-report: ## judge analytics clients of others into docs/lab-report.md (needs node; eight minutes)
+	@scripts/setup compiler node
+	test/lab/thirdparty/run
 
 browser: ## build and test the browser client (needs node and Chromium)
 	@scripts/setup compiler node chromium

@@ -30,7 +30,7 @@ func TestTestsNeitherSleepNorSkip(t *testing.T) {
 				return true
 			}
 			switch name := calledName(call); {
-			case name == "time.Sleep" && (f.isTest() || within(f.path, "test/faultproxy")):
+			case name == "time.Sleep" && (f.isTest() || within(f.path, "internal/lab/faultproxy")):
 				t.Errorf("%s calls time.Sleep: wait for a signal, or use testing/synctest", f.path)
 			case f.isTest() && skips.MatchString(name):
 				t.Errorf("%s calls %s: a test passes or fails", f.path, name)
