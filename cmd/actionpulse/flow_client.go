@@ -47,17 +47,15 @@ type flowRequest struct {
 
 // flowReply is what an answer holds.
 type flowReply struct {
-	body       []byte
-	retryAfter string
+	body []byte
 	// refusal is what the envelope of a refusal says; zero if there is none.
-	refusal struct {
-		Code    api.Code `json:"code"`
-		Message string   `json:"message"`
-		Details struct {
-			ExecutionID string          `json:"execution_id"`
-			Issues      []api.FlowIssue `json:"issues"`
-		} `json:"details"`
-	}
+	refusal api.ErrorBody
+}
+
+// ran reports whether the refusal tells of an execution that has failed, not
+// of other work that has the key.
+func (r *flowReply) ran() bool {
+	return r.refusal.Details.ExecutionID != "" && r.refusal.Code != api.CodeIdempotencyConflict
 }
 
 // send makes a request once. An answer that was cut short is no answer.
@@ -74,11 +72,11 @@ func (c *flowClient) send(ctx context.Context, r flowRequest) (flowReply, retry.
 		outcome.Err = fmt.Errorf("reading the answer: %w", err)
 		return flowReply{}, outcome
 	}
-	reply.retryAfter = response.Header.Get("Retry-After")
-	outcome.Status, outcome.RetryAfter = response.StatusCode, reply.retryAfter
+	outcome.Status, outcome.RetryAfter = response.StatusCode, response.Header.Get("Retry-After")
 	outcome.ShouldRetry = response.Header.Get("X-Should-Retry")
 	if !outcome.Succeeded() {
-		outcome.Code = reply.readRefusal()
+		reply.refusal = refusalIn(reply.body)
+		outcome.Code = string(reply.refusal.Code)
 	}
 	return reply, outcome
 }
@@ -100,16 +98,14 @@ func (c *flowClient) do(ctx context.Context, r flowRequest) (*http.Response, err
 	return c.http.Do(request)
 }
 
-// readRefusal reads the envelope and returns its code; empty if the answer is
-// in another form, and so a proxy's.
-func (r *flowReply) readRefusal() string {
-	var envelope struct {
-		Error *json.RawMessage `json:"error"`
+// refusalIn reads the envelope of a refusal; zero if the answer is in another
+// form, and so a proxy's.
+func refusalIn(body []byte) api.ErrorBody {
+	var envelope api.Error
+	if json.Unmarshal(body, &envelope) != nil {
+		return api.ErrorBody{}
 	}
-	if json.Unmarshal(r.body, &envelope) != nil || envelope.Error == nil || json.Unmarshal(*envelope.Error, &r.refusal) != nil {
-		return ""
-	}
-	return string(r.refusal.Code)
+	return envelope.Error
 }
 
 // refused is the error for an answer that ended a command. It never holds the
@@ -120,55 +116,4 @@ func (c *flowClient) refused(reply *flowReply, ended error) error {
 	}
 	message := strings.ReplaceAll(reply.refusal.Message, c.key, "[key]")
 	return fmt.Errorf("the server refused the request: %s: %s", reply.refusal.Code, oneLine(message))
-}
-
-// oneLine makes a text from the network fit for a terminal.
-func oneLine(text string) string {
-	text = strings.Map(func(r rune) rune {
-		if r < ' ' || (r >= 0x7f && r < 0xa0) {
-			return ' '
-		}
-		return r
-	}, text)
-	if runes := []rune(text); len(runes) > 300 {
-		return string(runes[:300]) + "…"
-	}
-	return text
-}
-
-// exitOf is the exit code of a request that [retry.Do] has ended.
-func exitOf(ended error) int {
-	gaveUp, isRetry := errors.AsType[*retry.Error](ended)
-	switch {
-	case errors.Is(ended, context.Canceled):
-		return exitInterrupted
-	case isRetry && gaveUp.Verdict.Retry:
-		return exitGaveUp
-	default:
-		return exitFailure
-	}
-}
-
-// repeats is how requests are repeated, which is said on standard error.
-func repeats(std streams) retry.Policy {
-	return retry.Policy{Sleep: pause, OnRetry: func(r retry.Retry) {
-		what := fmt.Sprint(r.Outcome.Status, " ", r.Outcome.Code)
-		if r.Outcome.Err != nil {
-			what = r.Outcome.Err.Error()
-		}
-		fmt.Fprintf(std.stderr, "attempt %d: %s (%s); again in %s\n", //nolint:errcheck // it is no reason to stop
-			r.Attempt, r.Verdict.Reason, oneLine(what), r.Wait.Round(10*time.Millisecond))
-	}}
-}
-
-// pause waits for d or until ctx is done.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-timer.C:
-		return nil
-	}
 }

@@ -163,12 +163,12 @@ func (c *flowRun) follow(ctx context.Context, client *flowClient, r flowRequest,
 		reply, err := retry.Do(ctx, p, func(ctx context.Context) (flowReply, retry.Outcome) {
 			reply, outcome := client.send(ctx, r)
 			if outcome.Succeeded() {
-				outcome.Err = e.read(&reply, p.Now)
+				outcome.Err = e.read(reply.body, outcome.RetryAfter, p.Now)
 			}
 			return reply, outcome
 		})
 		switch {
-		case reply.refusal.Details.ExecutionID != "" && reply.refusal.Code != conflictCode && !failedOnce:
+		case reply.ran() && !failedOnce:
 			// It has failed; a repeat reads the execution.
 			failedOnce = true
 			continue
@@ -183,16 +183,13 @@ func (c *flowRun) follow(ctx context.Context, client *flowClient, r flowRequest,
 	}
 }
 
-// conflictCode says that the key names other work.
-const conflictCode = "idempotency_conflict"
-
 // read takes the execution out of an answer. An answer without one is no
 // answer.
-func (e *execution) read(reply *flowReply, now func() time.Time) error {
+func (e *execution) read(body []byte, retryAfter string, now func() time.Time) error {
 	var answer struct {
 		Execution json.RawMessage `json:"execution"`
 	}
-	if err := json.Unmarshal(reply.body, &answer); err != nil {
+	if err := json.Unmarshal(body, &answer); err != nil {
 		return fmt.Errorf("reading the answer: %w", err)
 	}
 	*e = execution{text: answer.Execution, again: lookAgain}
@@ -202,7 +199,7 @@ func (e *execution) read(reply *flowReply, now func() time.Time) error {
 	if now == nil {
 		now = time.Now
 	}
-	if wait, ok := retry.ParseRetryAfter(reply.retryAfter, now()); ok {
+	if wait, ok := retry.ParseRetryAfter(retryAfter, now()); ok {
 		e.again = wait
 	}
 	return nil
@@ -212,7 +209,7 @@ func (e *execution) read(reply *flowReply, now func() time.Time) error {
 func (c *flowRun) failed(client *flowClient, reply *flowReply, ended error) error {
 	code, err := exitOf(ended), client.refused(reply, ended)
 	switch {
-	case reply.refusal.Details.ExecutionID != "" && reply.refusal.Code != conflictCode:
+	case reply.ran():
 		code = exitExecution
 	case code == exitInterrupted || code == exitGaveUp || reply.refusal.Code == "":
 		err = fmt.Errorf("%w; run the same command again to go on: the flow is not run twice", err)
