@@ -63,7 +63,7 @@ func run(ctx context.Context, args []string, std streams) (code int) {
 	var cli commandLine
 	parser, err := kong.New(&cli,
 		kong.Name("actionpulse"),
-		kong.Description("Product events without repeats: no retry ever stores an event twice."),
+		kong.Description("Product events, deploy markers, credits and paid flow runs: no retry ever does the work twice."),
 		kong.DefaultEnvars(config.EnvPrefix),
 		kong.Writers(std.stdout, std.stderr),
 		kong.Exit(func(code int) { panic(parserEnded(code)) }),

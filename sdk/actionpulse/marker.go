@@ -2,10 +2,13 @@ package actionpulse
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/actionpulse/actionpulse/api"
 )
@@ -71,8 +74,12 @@ type DeployMarkers struct {
 }
 
 // NewDeployMarkers makes a client with a CI/CD token, which works for its own
-// project only. It refuses what [New] refuses.
+// project only. It refuses what [New] refuses, and a token in place of the
+// project's id, which would stand in URLs.
 func NewDeployMarkers(server, token, projectID string, options ...Option) (*DeployMarkers, error) {
+	if uuid.Validate(projectID) != nil {
+		return nil, errors.New("the project's id is not a UUID")
+	}
 	l, err := newKeyLink(server, token, options)
 	if err != nil {
 		return nil, err
