@@ -157,6 +157,7 @@ func (x *exchange) send(out *http.Request) answer {
 	if err == nil {
 		return newAnswer(response, x.kind)
 	}
+	err = hush(err, out)
 	if plain && !asked.Load() && out.Context().Err() == nil {
 		err = &unfitError{err} // it did not come as far as to ask for a connection
 	}
