@@ -161,7 +161,7 @@ func TestTrackerChild(t *testing.T) {
 	}
 	tracker, err := actionpulse.NewTracker(os.Getenv(childServer), os.Getenv(childKey), actionpulse.TrackerOptions{
 		Dir: os.Getenv(childDir), MaxBatch: 20, MaxAge: 5 * time.Millisecond, Pause: 50 * time.Millisecond,
-		Policy: retry.Policy{Delays: retry.Delays{First: 2 * time.Millisecond, Max: 20 * time.Millisecond}},
+		Policy: retry.Policy{MaxAttempts: 100, Delays: retry.Delays{First: 2 * time.Millisecond, Max: 20 * time.Millisecond}},
 		Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
