@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 
 	"github.com/actionpulse/actionpulse/api"
 	"github.com/actionpulse/actionpulse/retry"
@@ -56,17 +57,50 @@ func (a attempts) RoundTrip(request *http.Request) (*http.Response, error) {
 	if t.stream && succeeded(response.StatusCode) {
 		return response, nil
 	}
-	content, err := readWhole(response.Body)
+	content, err := readAnswer(response)
 	if err != nil {
 		t.unknown = true
 		return nil, err
 	}
-	response.Body = io.NopCloser(bytes.NewReader(content))
 	if !succeeded(response.StatusCode) {
+		content = withoutCredential(response, content, request.Header.Get("Authorization"))
 		t.unknown = t.unknown || appliedBy(t.kind, response.StatusCode, readEnvelope(content)) == AppliedUnknown
 	}
+	response.Body = io.NopCloser(bytes.NewReader(content))
 	return response, nil
 }
+
+// errNotHTTP is why an answer is none: the server has left HTTP, and what is
+// its body then does not end with the request's context.
+var errNotHTTP = errors.New("the server switched to another protocol")
+
+// readAnswer reads the body of an answer to its end and closes it.
+func readAnswer(response *http.Response) ([]byte, error) {
+	if response.StatusCode == http.StatusSwitchingProtocols {
+		return nil, errors.Join(errNotHTTP, response.Body.Close())
+	}
+	return readWhole(response.Body)
+}
+
+// withoutCredential takes the credential out of a refusal, whose words become
+// an error's: what answers may send back what it was sent. Location goes
+// altogether, as it is not followed, and net/http quotes one that is no URL.
+func withoutCredential(response *http.Response, content []byte, authorization string) []byte {
+	response.Header.Del("Location")
+	credential := strings.TrimPrefix(authorization, "Bearer ")
+	if credential == "" {
+		return content
+	}
+	for name, values := range response.Header {
+		for i, value := range values {
+			response.Header[name][i] = strings.ReplaceAll(value, credential, hidden)
+		}
+	}
+	return bytes.ReplaceAll(content, []byte(credential), []byte(hidden))
+}
+
+// hidden stands in the place of a credential.
+const hidden = "[credential]"
 
 // closeBody does what a transport does with a request that it does not make.
 func closeBody(request *http.Request) error {

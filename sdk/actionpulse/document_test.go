@@ -93,7 +93,7 @@ func (r *recorder) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	if err != nil {
 		r.faults = append(r.faults, fmt.Sprintf("%s %s: %v", request.Method, request.RequestURI, err))
 	}
-	answer := "{}"
+	answer := answerTo(operation)
 	if operation == "followExecution" {
 		answer = "event: execution\ndata: {\"execution\":{\"status\":\"succeeded\"}}\n\n"
 	}

@@ -87,7 +87,7 @@ func TestNoCredentialInErrors(t *testing.T) {
 // where it points.
 func TestNoRedirects(t *testing.T) {
 	t.Parallel()
-	elsewhere := play(t, says(200, `{}`))
+	elsewhere := play(t, says(200, something))
 	s := play(t, says(http.StatusTemporaryRedirect, "", "Location", elsewhere.URL))
 	_, err := newClients(t, s.URL).Customers.TopUp(t.Context(), "ada", actionpulse.TopUp{})
 	if e := asError(t, err); e.Status != http.StatusTemporaryRedirect || e.Applied != actionpulse.AppliedNo {

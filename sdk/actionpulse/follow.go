@@ -37,6 +37,9 @@ const maxEvent = maxAnswer
 // maxReconnects bounds connections in a row that have brought nothing.
 const maxReconnects = 5
 
+// errEventTooLarge is why a stream is not read on.
+var errEventTooLarge = errors.New("an event is too large")
+
 // errNoEnd is why a stream is opened again: it has ended before the execution.
 var errNoEnd = errors.New("the stream ended before the execution")
 
@@ -147,6 +150,7 @@ func eachEvent(stream io.Reader, tell func(name, data string) error) error {
 	lines.Buffer(nil, maxEvent)
 	var name string
 	var data []string
+	size := 0
 	for lines.Scan() {
 		field, value, _ := strings.Cut(lines.Text(), ":")
 		value = strings.TrimPrefix(value, " ")
@@ -157,10 +161,13 @@ func eachEvent(stream io.Reader, tell func(name, data string) error) error {
 					return err
 				}
 			}
-			name, data = "", nil
+			name, data, size = "", nil, 0
 		case field == "event":
 			name = value
 		case field == "data":
+			if size += len(value) + 1; size > maxEvent {
+				return errors.Join(errNoEnd, errEventTooLarge)
+			}
 			data = append(data, value)
 		}
 	}

@@ -2,6 +2,7 @@ package actionpulse
 
 import (
 	"context"
+	"errors"
 	"net/http"
 
 	"github.com/actionpulse/actionpulse/api"
@@ -23,8 +24,15 @@ func (i *Intake) Track(ctx context.Context, batch api.TrackRequest) (*api.TrackR
 	if eachHasID(batch.Events) {
 		c.kind = retry.Event
 	}
-	return fetch[api.TrackResponse](ctx, i.link, c)
+	answer, r, err := exchange[api.TrackResponse](ctx, i.link, c)
+	if err == nil && !accountsFor(*answer, len(batch.Events)) {
+		return nil, c.unreadable(r, errUncounted)
+	}
+	return answer, err
 }
+
+// errUncounted is why an answer to a batch cannot be believed.
+var errUncounted = errors.New("it does not account for every event of the request")
 
 func eachHasID(items []api.TrackItem) bool {
 	for _, item := range items {

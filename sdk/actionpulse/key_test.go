@@ -25,7 +25,7 @@ var refusedKeys = []string{
 
 func TestKeysArriveAsTheyAre(t *testing.T) {
 	t.Parallel()
-	s := play(t, says(200, `{}`))
+	s := play(t, says(200, something))
 	c := newClients(t, s.URL)
 	for i, key := range awkward {
 		moved, err := c.Customers.TopUp(t.Context(), "ada", actionpulse.TopUp{}, actionpulse.WithKey(key))
@@ -40,7 +40,7 @@ func TestKeysArriveAsTheyAre(t *testing.T) {
 
 func TestKeysThatAreRefused(t *testing.T) {
 	t.Parallel()
-	s := play(t, says(200, `{}`))
+	s := play(t, says(200, something))
 	c := newClients(t, s.URL)
 	for _, key := range refusedKeys {
 		option := actionpulse.WithKey(key)
@@ -70,7 +70,7 @@ func TestKeysOfDeployMarkers(t *testing.T) {
 			t.Errorf("%q: %v", key, err)
 		}
 	}
-	s := play(t, says(201, `{}`))
+	s := play(t, says(201, something))
 	c := newClients(t, s.URL)
 	_, err := c.deploy.Create(t.Context(), marker, actionpulse.WithKey("1234567"))
 	if e := asError(t, err); e.Code != api.CodeInvalidRequest || len(s.requests()) != 0 {
@@ -82,7 +82,7 @@ func TestKeysOfDeployMarkers(t *testing.T) {
 // tell.
 func TestMintedKeys(t *testing.T) {
 	t.Parallel()
-	s := play(t, says(200, `{}`), says(200, `{}`), refuses(402, "insufficient_credits", ""))
+	s := play(t, says(200, something), says(200, something), refuses(402, "insufficient_credits", ""))
 	c := newClients(t, s.URL)
 	first, err := c.Customers.Charge(t.Context(), "ada", actionpulse.Move{})
 	if err != nil {

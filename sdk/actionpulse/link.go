@@ -3,9 +3,11 @@ package actionpulse
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"reflect"
 	"time"
 
 	"github.com/actionpulse/actionpulse/retry"
@@ -154,13 +156,27 @@ func exchange[T any](ctx context.Context, l *link, c call) (*T, *reply, error) {
 	if err := json.Unmarshal(r.body, answer); err != nil {
 		return nil, nil, c.unreadable(r, err)
 	}
+	if reflect.ValueOf(answer).Elem().IsZero() { // {}, null, or an object of somebody else's
+		return nil, nil, c.unreadable(r, errSaysNothing)
+	}
 	return answer, r, nil
 }
 
-// perform sends a call whose answer says nothing more.
+// errSaysNothing is why an answer that is JSON is not one of the API.
+var errSaysNothing = errors.New("it has none of the members that were to come")
+
+// perform sends a call whose answer says nothing more: it has no content, or an
+// object without members.
 func perform(ctx context.Context, l *link, c call) error {
-	_, err := l.send(ctx, c)
-	return err
+	r, err := l.send(ctx, c)
+	if err != nil || r.status == http.StatusNoContent {
+		return err
+	}
+	var nothing map[string]json.RawMessage
+	if err := json.Unmarshal(r.body, &nothing); err != nil {
+		return c.unreadable(r, err)
+	}
+	return nil
 }
 
 // unreadable is the error of a success that is not what the API document

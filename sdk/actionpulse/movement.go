@@ -106,6 +106,9 @@ func (m *Movements) Export(ctx context.Context, f MovementFilter) iter.Seq2[api.
 			if errors.Is(err, io.EOF) {
 				return
 			}
+			if err == nil && one.ID == "" {
+				err = errSaysNothing
+			}
 			if err != nil {
 				e := exportCall.failure("the export was cut short")
 				e.Err, e.Retryable, e.Attempts = err, true, 1

@@ -17,7 +17,7 @@ import (
 // or URL is logged.
 func TestOptions(t *testing.T) {
 	t.Parallel()
-	s := play(t, hangsUp, refuses(500, "internal", ""), says(200, `{}`))
+	s := play(t, hangsUp, refuses(500, "internal", ""), says(200, something))
 	var log strings.Builder
 	var told []int
 	policy := (&hasty{}).policy()
@@ -71,7 +71,7 @@ func TestPreferredWait(t *testing.T) {
 // them has failed, and all of them once one has succeeded.
 func TestLanes(t *testing.T) {
 	t.Parallel()
-	s := play(t, refuses(503, "unavailable", ""), says(200, `{}`))
+	s := play(t, refuses(503, "unavailable", ""), says(200, something))
 	var h hasty
 	var lanes retry.Lanes
 	options := []actionpulse.Option{actionpulse.WithLanes(&lanes), actionpulse.WithRetry(h.policy())}

@@ -17,7 +17,7 @@ func TestPartsOfPaths(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/customers/{customer}/holds/{hold}", func(w http.ResponseWriter, r *http.Request) {
 		got <- names{r.PathValue("customer"), r.PathValue("hold")}
-		says(200, `{}`)(w, r)
+		says(200, something)(w, r)
 	})
 	s := play(t, mux.ServeHTTP)
 	c := newClients(t, s.URL+"/")

@@ -31,7 +31,7 @@ func TestWhatIsRepeated(t *testing.T) {
 	reads := []string{"getHealth", "getReadiness"}
 	for _, group := range methods {
 		for operation, calls := range group {
-			s := play(t, hangsUp, says(200, `{"execution":{"status":"succeeded"}}`))
+			s := play(t, hangsUp, says(200, answerTo(operation)))
 			err := calls[0](t.Context(), hurried(t, s.URL))
 			got := s.requests()
 			if operation == "followExecution" {
@@ -64,7 +64,7 @@ var withoutID = api.TrackRequest{Events: []api.TrackItem{
 // TestBatchesWithoutIDs: a repeat would store the events a second time.
 func TestBatchesWithoutIDs(t *testing.T) {
 	t.Parallel()
-	s := play(t, hangsUp, says(202, `{}`))
+	s := play(t, hangsUp, says(202, oneTaken))
 	_, err := hurried(t, s.URL).Intake.Track(t.Context(), withoutID)
 	if e := asError(t, err); e.Applied != actionpulse.AppliedUnknown || len(s.requests()) != 1 {
 		t.Errorf("%d requests, %v", len(s.requests()), err)
@@ -139,7 +139,7 @@ func TestApplied(t *testing.T) {
 // TestNeverSent: if no connection was there, nothing can have been done.
 func TestNeverSent(t *testing.T) {
 	t.Parallel()
-	s := play(t, says(200, `{}`))
+	s := play(t, says(200, something))
 	s.Close()
 	_, err := hurried(t, s.URL).app.Markers.Create(t.Context(), one, marker)
 	if e := asError(t, err); e.Applied != actionpulse.AppliedNo || !e.Retryable {

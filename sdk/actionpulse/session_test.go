@@ -34,7 +34,7 @@ func (i *issuer) serve(w http.ResponseWriter, r *http.Request) {
 	case strings.HasSuffix(r.URL.Path, "/refresh"):
 		i.refresh(w, r)
 	case r.Header.Get("Authorization") == fmt.Sprintf("Bearer apt_%d", i.current):
-		says(200, `{}`)(w, r)
+		says(200, something)(w, r)
 	case r.Header.Get("Authorization") == "":
 		refuses(401, "unauthenticated", "")(w, r)
 	default:

@@ -69,12 +69,12 @@ func (s *sender) post(ctx context.Context, r intakeRequest) (intakeAnswer, retry
 	request.Header.Set("User-Agent", s.agent)
 	response, err := s.http.Do(request)
 	if err != nil {
-		outcome.Err = err
+		outcome.Err = r.hush(err)
 		return intakeAnswer{}, outcome
 	}
-	text, err := io.ReadAll(io.LimitReader(response.Body, maxIntakeAnswer))
-	if err = errors.Join(err, response.Body.Close()); err != nil {
-		outcome.Err = fmt.Errorf("reading the answer: %w", err)
+	text, err := readIntakeAnswer(response)
+	if err != nil {
+		outcome.Err = r.hush(fmt.Errorf("reading the answer: %w", err))
 		return intakeAnswer{}, outcome
 	}
 	outcome.Status = response.StatusCode
@@ -86,12 +86,20 @@ func (s *sender) post(ctx context.Context, r intakeRequest) (intakeAnswer, retry
 	return r.readRefusal(response, text, outcome)
 }
 
+func readIntakeAnswer(response *http.Response) ([]byte, error) {
+	if response.StatusCode == http.StatusSwitchingProtocols {
+		return nil, errors.Join(errNotHTTP, response.Body.Close())
+	}
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxIntakeAnswer))
+	return text, errors.Join(err, response.Body.Close())
+}
+
 // readSuccess checks that a 2xx is an answer to this very request.
 func (r intakeRequest) readSuccess(response *http.Response, text []byte, outcome retry.Outcome) (intakeAnswer, retry.Outcome) {
 	var a intakeAnswer
 	media, _, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	if response.StatusCode != http.StatusAccepted || err != nil || media != "application/json" {
-		a.stranger = fmt.Sprintf("%s, %s", response.Status, printable(response.Header.Get("Content-Type")))
+		a.stranger = r.clean(response.Status + ", " + response.Header.Get("Content-Type"))
 		return a, outcome
 	}
 	if err := json.Unmarshal(text, &a.TrackResponse); err != nil {
@@ -103,6 +111,7 @@ func (r intakeRequest) readSuccess(response *http.Response, text []byte, outcome
 		return intakeAnswer{}, outcome
 	}
 	for i := range a.Rejected {
+		a.Rejected[i].Code = api.RejectCode(r.clean(string(a.Rejected[i].Code)))
 		a.Rejected[i].Message = r.clean(a.Rejected[i].Message)
 	}
 	return a, outcome
@@ -134,13 +143,13 @@ func (r intakeRequest) readRefusal(response *http.Response, text []byte, outcome
 		} `json:"error"`
 	}
 	if err := json.Unmarshal(text, &e); err != nil || e.Error.Code == "" {
-		a := intakeAnswer{message: response.Status}
+		a := intakeAnswer{message: r.clean(response.Status)}
 		if to := response.Header.Get("Location"); to != "" {
 			a.message += " to " + r.clean(to)
 		}
 		return a, outcome
 	}
-	outcome.Code = e.Error.Code
+	outcome.Code = r.clean(e.Error.Code)
 	return intakeAnswer{
 		message: r.clean(e.Error.Message), requestID: r.clean(e.Error.RequestID), undone: e.Error.Details.Applied == false,
 	}, outcome
@@ -149,6 +158,25 @@ func (r intakeRequest) readRefusal(response *http.Response, text []byte, outcome
 // clean makes a text from the network fit for a log, without the key.
 func (r intakeRequest) clean(s string) string {
 	return printable(strings.ReplaceAll(s, r.key, "[key]"))
+}
+
+// hushedError is one whose text quoted the key.
+type hushedError struct {
+	err  error
+	text string
+}
+
+func (e *hushedError) Error() string { return e.text }
+
+func (e *hushedError) Unwrap() error { return e.err }
+
+// hush hides the key in the text of an error: net/http quotes an answer that is
+// not HTTP.
+func (r intakeRequest) hush(err error) error {
+	if text := err.Error(); strings.Contains(text, r.key) {
+		return &hushedError{err, strings.ReplaceAll(text, r.key, "[key]")}
+	}
+	return err
 }
 
 // printable replaces control characters and cuts a long text.
