@@ -10,6 +10,14 @@ import { minify } from 'terser';
 /** Bytes of actionpulse.min.js, gzipped. */
 const budget = 6000;
 
+/**
+ * Members that get short names in scripts: those that only the parts of one
+ * script know. Not those of options, rows, deliveries and extensions, which the
+ * page, the disk and the other script know, nor those of the browser.
+ */
+const internal =
+  /^(action|allowed|answered|capacity|failures|forget|gaveUp|healthy|intake|later|leave|lock|outbox|own|pause|renew|rescue|said|say|sources|storage|unknown|update|visitor|wake)$/;
+
 const root = fileURLToPath(new URL('..', import.meta.url));
 process.chdir(root);
 rmSync('dist', { recursive: true, force: true });
@@ -35,6 +43,7 @@ for (const [entry, file] of [
   const { code } = await minify(bundle.outputFiles[0].text, {
     ecma: 2020,
     toplevel: true,
+    mangle: { properties: { regex: internal } },
     compress: { passes: 4, ecma: 2020, unsafe_arrows: true, pure_getters: true, keep_fargs: false, inline: 1, hoist_funs: true },
   });
   writeFileSync(file, code.replace(/^"use strict";/, ''));

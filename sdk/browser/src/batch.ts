@@ -2,8 +2,8 @@ import { member } from './json.js';
 import type { Row } from './store.js';
 
 /** Returns the body of a request of /v1/track. sent_at is when it is sent, so it is new for each attempt. */
-export function trackBody(rows: readonly Row[], now: number): string {
-  return `{"sent_at":${now},"events":[${rows.map((row) => row.body).join()}]}`;
+export function trackBody(rows: readonly Row[]): string {
+  return `{"sent_at":${Date.now()},"events":[${rows.map((row) => row.body).join()}]}`;
 }
 
 /** An item that the server did not accept, as its answer names it. */

@@ -86,16 +86,17 @@ export function createClient(options: Options): Client {
   const listeners: ((consent: Consent) => void)[] = [];
   /** Rows that wait for consent. */
   let held: Row[] = [];
-  /** Keys of rows that were sent as beacons: once is enough. */
-  const beaconed = new Set<string>();
+  /** Rows that were sent as beacons: once is enough. */
+  const beaconed = new WeakSet<Row>();
   let timer: ReturnType<typeof setTimeout> | undefined;
   let due = Infinity;
 
   function gaveUp(reason: GaveUp['reason'], rows: Row[], code?: string): void {
     const ids = rows.map((row) => row.id || 'identify');
-    log.warn('given up', { reason, code, ids });
+    const what = { reason, ids, ...(code && { code }) };
+    log.warn('given up', what);
     if (ids.includes('identify')) visitor.say('');
-    onGaveUp({ reason, ids, ...(code && { code }) });
+    onGaveUp(what);
   }
 
   function later(ms: number): void {
@@ -156,9 +157,9 @@ export function createClient(options: Options): Client {
     if (!granted()) return;
     outbox.rescue();
     if (sources[0] !== intake || !sender.healthy() || !navigator.onLine) return;
-    const rows = outbox.own().filter((row) => row.id && !beaconed.has(row.key));
+    const rows = outbox.own().filter((row) => row.id && !beaconed.has(row));
     const url = `${settings.url}/v1/track?key=${encodeURIComponent(settings.key)}`;
-    sendBeacon(url, rows, Date.now()).forEach((row) => beaconed.add(row.key));
+    sendBeacon(url, rows).forEach((row) => beaconed.add(row));
   }
 
   function listen(): void {
@@ -179,7 +180,8 @@ export function createClient(options: Options): Client {
   if (usable) {
     listen();
     pause.wake();
-    // What earlier pages have left behind.
+    // What earlier pages have left behind. One that ended while a visitor opted out may not have removed it.
+    obey(keep.get('consent') as Consent);
     later(0);
   }
 
@@ -196,7 +198,7 @@ export function createClient(options: Options): Client {
     consent,
     anonId: () => visitor.anonId(),
     userId: () => visitor.userId(),
-    sessionId: () => visitor.sessionId(Date.now(), false),
+    sessionId: () => visitor.sessionId(false),
     extension: {
       settings,
       addSource(source) {
@@ -204,7 +206,7 @@ export function createClient(options: Options): Client {
         later(0);
       },
       onConsent: (callback) => void listeners.push(callback),
-      session: (touch) => (granted() ? visitor.sessionId(Date.now(), touch) : undefined),
+      session: (touch) => (granted() ? visitor.sessionId(touch) : undefined),
       endSession: () => visitor.endSession(),
     },
   };
@@ -213,7 +215,7 @@ export function createClient(options: Options): Client {
 function isUsable({ url, key, log }: Settings): boolean {
   if (typeof document === 'undefined') return false;
   // Other keys are secrets. And an event is known by its id and the kind of key, so that never changes.
-  const usable = /^https?:/.test(url) && key.startsWith('apb_');
-  if (!usable) log.warn('nothing is sent: url or key is wrong');
+  const usable = /^https?:/.test(url) && /^apb_/.test(key);
+  if (!usable) log.warn('nothing is sent: wrong url or key');
   return usable;
 }

@@ -8,6 +8,6 @@ export function newID(): string {
 
 /** Four random bits for 0 and 1, two of them for the 8, which marks the variant. */
 function randomDigit(digit: string): string {
-  const [random = 0] = crypto.getRandomValues(new Uint8Array(1));
+  const random = crypto.getRandomValues(new Uint8Array(1))[0] as number;
   return (+digit ^ (random & (15 >> (+digit / 4)))).toString(16);
 }

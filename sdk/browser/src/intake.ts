@@ -1,5 +1,4 @@
 import { readTrackAnswer, trackBody } from './batch.js';
-import { isObject } from './json.js';
 import type { GaveUp, Settings } from './options.js';
 import type { Outbox } from './outbox.js';
 import type { Delivery, Source } from './sender.js';
@@ -33,7 +32,7 @@ export function createIntake({ settings, outbox, gaveUp }: IntakeParams): Source
 
   const track = (rows: Row[]): Delivery => ({
     path: '/v1/track',
-    body: () => trackBody(rows, Date.now()),
+    body: () => trackBody(rows),
     repeatable: true,
     async settle(body) {
       const rejected = readTrackAnswer(body, rows.length);
@@ -62,7 +61,7 @@ export function createIntake({ settings, outbox, gaveUp }: IntakeParams): Source
     keepalive: row.size <= keepaliveLimit,
     mark: (sent) => outbox.update({ ...row, sent }),
     async settle(body) {
-      if (!isObject(body)) return false;
+      if (!(body instanceof Object)) return false;
       await outbox.remove([row.key]);
       return true;
     },

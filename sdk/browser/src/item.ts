@@ -9,7 +9,7 @@ import type { Visitor } from './visitor.js';
 export interface Fact {
   /** A UUID. Default: a new one. */
   eventId?: string | undefined;
-  /** Milliseconds since 1970. Default: now. */
+  /** Milliseconds since 1970; a fraction is cut off. Default, and in place of what is no time: now. */
   ts?: number | undefined;
 }
 
@@ -27,37 +27,38 @@ export function createItems(settings: Settings, visitor: Visitor): Items {
   const row = (id: string, ts: number, item: Record<string, unknown>): Row | undefined => {
     const body = toJSON({ ...item, ts });
     if (body === undefined) {
-      log.warn('not JSON, so not sent', item['event']);
+      log.warn('not JSON: not sent', item['event']);
       return undefined;
     }
     // Times of this century have nine digits in base 32; the counter keeps the order within a millisecond.
     const key = [ts, made++].map((n) => n.toString(32).padStart(9, '0')).join('') + newID();
-    return { key, id, ts, body, size: new TextEncoder().encode(body).length };
+    // A time that is yet to come does not make the row younger than it is.
+    return { key, id, ts: Math.min(ts, Date.now()), body, size: new TextEncoder().encode(body).length };
   };
 
   return {
     event(name, properties, fact) {
-      const ts = fact?.ts ?? Date.now();
+      const ts = timeOf(fact);
       const id = fact?.eventId || newID();
       return row(id, ts, {
         event_id: id,
         event: name,
         anon_id: visitor.anonId(),
         user_id: visitor.userId() || undefined,
-        session_id: visitor.sessionId(ts, true),
+        session_id: visitor.sessionId(true),
         properties,
-        context: { ...pageContext(), ...settings.context, ...computed(settings) },
+        context: { ...pageContext(), ...computed(settings) },
       });
     },
     identify(userId, traits, fact) {
-      const id = String(userId ?? '');
+      const id = typeof userId === 'object' ? '' : String(userId ?? '');
       if (!id || id.length > 200) {
         log.warn('identify needs an id');
         return undefined;
       }
       visitor.identify(id);
-      const ts = fact?.ts ?? Date.now();
-      const said = { anon_id: visitor.anonId(), user_id: id, traits, session_id: visitor.sessionId(ts, true) };
+      const ts = timeOf(fact);
+      const said = { anon_id: visitor.anonId(), user_id: id, traits, session_id: visitor.sessionId(true) };
       const fingerprint = hash(toJSON(said) ?? '');
       if (visitor.said() === fingerprint) return undefined;
       const made = row('', ts, said);
@@ -65,6 +66,11 @@ export function createItems(settings: Settings, visitor: Visitor): Items {
       return made;
     },
   };
+}
+
+/** Whole milliseconds, as the server takes them. */
+function timeOf(fact: Fact | undefined): number {
+  return +new Date(fact?.ts as number) || Date.now();
 }
 
 /** Where the event happened. Query and fragment are left out: they hold what is not meant for others. */
@@ -77,9 +83,8 @@ function pageContext(): Record<string, unknown> {
 }
 
 function computed({ context, log }: Settings): Record<string, unknown> {
-  if (typeof context !== 'function') return context;
   try {
-    return context();
+    return { ...(typeof context === 'function' ? context() : context) };
   } catch (error) {
     log.warn('context failed', error);
     return {};

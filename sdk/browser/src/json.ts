@@ -29,7 +29,7 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Returns a member of a value; undefined if it is no object, or has none. */
+/** Returns a member of a value; undefined if it has none. */
 export function member(value: unknown, name: string): unknown {
-  return isObject(value) ? value[name] : undefined;
+  return (value as Record<string, unknown> | null | undefined)?.[name];
 }

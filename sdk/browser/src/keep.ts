@@ -47,11 +47,13 @@ export function openKeep(prefix: string): Keep {
   };
 }
 
-/** Returns localStorage if it can be written. */
+/** Returns localStorage if it can be written, or could be: that it is full now makes nothing in it unsaid. */
 export function webStorage(): Storage | undefined {
   try {
-    localStorage.setItem('actionpulse', '1');
-    localStorage.removeItem('actionpulse');
+    if (!localStorage.length) {
+      localStorage.setItem('actionpulse', '1');
+      localStorage.removeItem('actionpulse');
+    }
     return localStorage;
   } catch {
     return undefined;

@@ -4,9 +4,11 @@ import type { Keep } from './keep.js';
 /**
  * Runs work while no other tab of the origin runs work under the same name.
  * renew says that the work still goes on; it must be called at least every
- * [leaseTime] milliseconds.
+ * [leaseTime] milliseconds. It returns 0; or, if that was not done, as where a
+ * computer slept, and another tab is at work now, in how many milliseconds to
+ * ask for the lock again.
  */
-export type Lock = (work: (renew: () => void) => Promise<void>) => Promise<void>;
+export type Lock = (work: (renew: () => number) => Promise<void>) => Promise<void>;
 
 /** How long a tab without Web Locks that was closed in the middle holds the others up. */
 export const leaseTime = 40_000;
@@ -17,7 +19,7 @@ export function createLock(name: string, keep: Keep): Lock {
   return (work) => {
     const { locks } = navigator as { locks?: LockManager };
     // It is refused where a page has no origin, as in a sandbox.
-    return locks?.request(name, () => work(() => undefined)).catch(() => lease(work)) ?? lease(work);
+    return locks?.request(name, () => work(() => 0)).catch(() => lease(work)) ?? lease(work);
   };
 }
 
@@ -28,7 +30,10 @@ export function createLock(name: string, keep: Keep): Lock {
  */
 function leaseLock(keep: Keep): Lock {
   const me = newID();
-  const renew = (): void => keep.set('lease', `${Date.now() + leaseTime} ${me}`);
+  const take = (): number => {
+    keep.set('lease', `${Date.now() + leaseTime} ${me}`);
+    return 0;
+  };
   const mine = (): boolean => keep.get('lease').endsWith(me);
   const free = (): boolean => {
     const left = parseInt(keep.get('lease')) - Date.now();
@@ -36,11 +41,11 @@ function leaseLock(keep: Keep): Lock {
   };
   return async (work) => {
     while (!mine()) {
-      if (free()) renew();
+      if (free()) take();
       await new Promise((resolve) => setTimeout(resolve, 100 + 400 * Math.random()));
     }
     try {
-      await work(renew);
+      await work(() => (mine() ? take() : 1_000));
     } finally {
       if (mine()) keep.set('lease', '');
     }

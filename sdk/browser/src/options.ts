@@ -88,13 +88,20 @@ export type Settings = Required<Omit<Options, 'onRejected' | 'onGaveUp' | 'logge
 
 const maxItems = 1000;
 
-/** Fills in the defaults. Callbacks are called after the work at hand. */
-export function withDefaults(options: Options): Settings {
-  const log = options.logger ?? consoleLogger(options.debug);
-  // What a callback throws is the page's to see, and does not come back here.
-  const apart = <T>(callback: ((value: T) => void) | undefined) => (value: T): void => {
-    void Promise.resolve(value).then(callback);
-  };
+/**
+ * Fills in the defaults, for options that are there but undefined, too.
+ * Callbacks and the logger are called after the work at hand: what they throw
+ * is the page's to see, and does not come back here.
+ */
+export function withDefaults(given: Options): Settings {
+  const options = { ...given };
+  const values = options as Record<string, unknown>;
+  for (const name in values) values[name] ?? delete values[name];
+  const logger = options.logger ?? consoleLogger(options.debug);
+  const apart =
+    <N extends string>(object: { [name in N]?: unknown }, name: N) =>
+    (...said: unknown[]): void =>
+      void Promise.resolve().then(() => (object[name] as ((...said: unknown[]) => void) | undefined)?.(...said));
   return {
     name: 'default',
     consent: 'granted',
@@ -110,10 +117,10 @@ export function withDefaults(options: Options): Settings {
     requestTimeout: 30_000,
     ...options,
     maxBatchEvents: Math.min(options.maxBatchEvents ?? 250, maxItems),
-    url: options.url.replace(/\/+$/, ''),
-    log,
-    onRejected: apart(options.onRejected),
-    onGaveUp: apart(options.onGaveUp),
+    url: `${options.url}`.replace(/\/+$/, ''),
+    log: { debug: apart(logger, 'debug'), warn: apart(logger, 'warn') },
+    onRejected: apart(options, 'onRejected'),
+    onGaveUp: apart(options, 'onGaveUp'),
   };
 }
 

@@ -43,7 +43,7 @@ export function createOutbox({ open, storage, settings, gaveUp }: OutboxParams):
   /** Keys of own rows that are known to be on disk. */
   const stored = new Set<string>();
   let opening: Promise<Store | undefined> | undefined;
-  let writing: Promise<unknown> = Promise.resolve();
+  let writing = Promise.resolve();
   let untrimmed = trimEvery;
   let trimming = Promise.resolve();
 
@@ -107,7 +107,8 @@ export function createOutbox({ open, storage, settings, gaveUp }: OutboxParams):
   return {
     add(row) {
       own.set(row.key, row);
-      writing = Promise.all([writing, write(row)]).then(() => undefined);
+      const written = write(row);
+      writing = writing.then(() => written);
       if (++untrimmed > trimEvery) {
         untrimmed = 0;
         trimming = trimming.then(trim);
@@ -129,11 +130,11 @@ export function createOutbox({ open, storage, settings, gaveUp }: OutboxParams):
     own: () => [...own.values()].filter((row) => !isOld(row)),
     rescue: () => own.forEach((row) => stored.has(row.key) || storage?.put(row).catch(() => undefined)),
     async clear() {
-      const until = Date.now();
       own.clear();
       stored.clear();
       const rows = await list();
-      await remove(rows.filter((row) => row.ts <= until).map((row) => row.key));
+      // What this page has recorded since is another matter.
+      await remove(rows.map((row) => row.key).filter((key) => !own.has(key)));
     },
   };
 }

@@ -1,4 +1,5 @@
 import { type Client, createClient } from './client.js';
+import { member } from './json.js';
 import type { Options } from './options.js';
 
 /**
@@ -28,13 +29,18 @@ function push(call: Call): void {
   const [method, args, ts, eventId] = call;
   if (method === 'init') init(args[0] as Options);
   else if (!client) waiting.push(call);
-  // Only those about facts have a third argument.
-  else (client as unknown as Record<string, (...args: unknown[]) => void>)[method]?.(args[0], args[1], args[2] ?? { ts, eventId });
+  // Only those about facts have a third argument. What it does not say was fixed when the call was made.
+  else (client as unknown as Record<string, (...args: unknown[]) => void>)[method]?.(args[0], args[1], { ts, eventId, ...(args[2] as object) });
 }
 
 const api: Record<string, unknown> = { init, push };
 for (const method of ['track', 'identify', 'reset', 'setConsent', 'optOut', 'optIn']) {
   api[method] = (...args: unknown[]) => push([method, args, Date.now()]);
 }
-page.actionpulse = api;
-if (Array.isArray(queue)) queue.forEach(push);
+// Loaded a second time, the script leaves the first client as it is.
+if (Array.isArray(queue)) {
+  page.actionpulse = api;
+  queue.forEach(push);
+  // Some may have kept the queue itself.
+  queue.push = push as typeof queue.push;
+} else if (!member(queue, 'init')) page.actionpulse = api;

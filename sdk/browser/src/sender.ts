@@ -94,37 +94,25 @@ export function createSender({ settings, sources, lock, pause, allowed, later }:
     }
   };
 
-  const noteSpeed = (answer: Answer, took: number): void => {
-    failedAtOnce = answer.status === 0 && !answered && took < atOnce && navigator.onLine ? failedAtOnce + 1 : 0;
-    if (failedAtOnce < blockedAfter) return;
-    sources.length = 0;
-    log.warn('blocked: events are kept');
-  };
-
   const wait = ({ code, wait: named }: Verdict): void => {
     const failures = pause.failures() + 1;
     const rest = failures >= settings.maxAttempts;
     // What the server has named is obeyed by the next page, too; a rest of our own is not.
     const growing = rest ? Math.max(named ?? 0, settings.restInterval) : named ?? backoff(failures, Math.random());
-    pause.begin(Date.now(), growing, rest ? 0 : failures, rest && named === undefined);
+    pause.begin(growing, rest ? 0 : failures, rest && named === undefined);
     if (rest) log.warn(`${failures} attempts failed: events are kept`, code);
   };
 
-  const repeat = async (delivery: Delivery, verdict: Verdict): Promise<void> => {
-    wait(verdict);
-    if (verdict.unknown && !delivery.repeatable) await delivery.drop('outcome_unknown', verdict.code);
-    else await delivery.mark?.(false);
-  };
-
   const act = async (delivery: Delivery, verdict: Verdict): Promise<void> => {
-    if (verdict.action === 'repeat') return repeat(delivery, verdict);
+    const { action, code, unknown } = verdict;
+    const again = action === 'repeat';
+    if (again) wait(verdict);
+    if (again && unknown && !delivery.repeatable) return delivery.drop('outcome_unknown', code);
     await delivery.mark?.(false);
-    if (verdict.action === 'stop') {
+    if (action === 'stop') {
       sources.splice(current, 1);
-      return log.warn('refused: events are kept', verdict.code);
-    }
-    if (verdict.action === 'shrink' && delivery.shrink?.()) return;
-    await delivery.drop('refused', verdict.code);
+      log.warn('refused: events are kept', code);
+    } else if (!again && !(action === 'shrink' && delivery.shrink?.())) await delivery.drop('refused', code);
   };
 
   const send = async (delivery: Delivery): Promise<void> => {
@@ -134,7 +122,12 @@ export function createSender({ settings, sources, lock, pause, allowed, later }:
     const began = Date.now();
     let answer = await attempt(delivery);
     if (left) return;
-    noteSpeed(answer, Date.now() - began);
+    const blocked = !answer.status && !answered && Date.now() - began < atOnce && navigator.onLine;
+    failedAtOnce = blocked ? failedAtOnce + 1 : 0;
+    if (failedAtOnce >= blockedAfter) {
+      sources.length = 0;
+      log.warn('blocked: events are kept');
+    }
     if (answer.status >= 200 && answer.status < 300) {
       if (await delivery.settle(answer.body)) return pause.end();
       answer = { status: 0 };
@@ -150,11 +143,10 @@ export function createSender({ settings, sources, lock, pause, allowed, later }:
     return undefined;
   };
 
-  const drain = async (renew: () => void): Promise<void> => {
+  const drain = async (renew: () => number): Promise<void> => {
     while (!left && allowed() && navigator.onLine) {
-      const ms = pause.left(Date.now());
+      const ms = pause.left() || renew();
       if (ms > 0) return later(ms);
-      renew();
       const delivery = await next();
       if (!delivery) return;
       await send(delivery);
@@ -166,19 +158,17 @@ export function createSender({ settings, sources, lock, pause, allowed, later }:
     return lock(drain);
   };
 
-  const leave = (): void => {
-    left = true;
-  };
-
   return {
     flush() {
       if (!allowed()) return flushing;
       return (flushing = flushing.then(begin).catch((error: unknown) => log.warn('sending failed', error)));
     },
-    healthy: () => pause.failures() === 0 && pause.left(Date.now()) === 0,
-    leave,
+    healthy: () => !pause.failures() && !pause.left(),
+    leave() {
+      left = true;
+    },
     abort() {
-      leave();
+      left = true;
       underWay?.abort();
     },
   };

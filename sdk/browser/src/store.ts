@@ -69,8 +69,9 @@ function databaseStore(name: string): Store {
 export function storageStore(prefix: string): Store | undefined {
   if (!webStorage()) return undefined;
   const read = (name: string): Row[] => {
-    const row = fromJSON(localStorage.getItem(name)) as Row | undefined;
-    return row ? [row] : [];
+    const row = fromJSON(localStorage.getItem(name)) as Row;
+    // What is not ours could not be removed by its key.
+    return prefix + row?.key === name ? [row] : [];
   };
   return {
     put: async (row) => localStorage.setItem(prefix + row.key, JSON.stringify(row)),

@@ -38,7 +38,7 @@ export function judge(answer: Answer, now: number): Verdict {
   const applied = member(member(error, 'details'), 'applied');
   return {
     action,
-    code: code || (status ? String(status) : 'no_answer'),
+    code: code || String(status || 'no_answer'),
     unknown: code ? status === 503 && applied !== false : status !== 429,
     wait: action === 'repeat' ? parseRetryAfter(headers?.get('Retry-After'), now) : undefined,
   };

@@ -7,8 +7,8 @@ export interface Visitor {
   /** The user; '' before identify. */
   userId(): string;
   identify(userId: string): void;
-  /** The session at a time; with `touch` that time counts as activity. */
-  sessionId(now: number, touch: boolean): string;
+  /** The session; `touch` counts as activity. */
+  sessionId(touch: boolean): string;
   /** Ends the session: the next one is new. */
   endSession(): void;
   /** What was last said by identify, as a fingerprint; '' if it is unknown whether the server has heard it. */
@@ -33,7 +33,8 @@ export function createVisitor(keep: () => Keep): Visitor {
     },
     userId: () => keep().get('user'),
     identify: (userId) => keep().set('user', userId),
-    sessionId(now, touch) {
+    sessionId(touch) {
+      const now = Date.now();
       const [known, last] = keep().get('session').split(' ');
       const id = known && Math.abs(now - +(last ?? 0)) < sessionTimeout ? known : newID();
       if (touch || id !== known) keep().set('session', `${id} ${now}`);
@@ -49,8 +50,8 @@ export function createVisitor(keep: () => Keep): Visitor {
 /** Moves a visitor to another keep, unless that has one. */
 export function moveVisitor(from: Keep, to: Keep): void {
   const known = to.get('anon');
-  for (const name of names) {
+  names.forEach((name) => {
     if (!known) to.set(name, from.get(name));
     from.set(name, '');
-  }
+  });
 }

@@ -184,6 +184,9 @@ function aborted(signal: AbortSignal | null | undefined): Promise<'lost'> {
 /** localStorage with a bound. */
 export class FakeStorage {
   [name: string]: unknown;
+  get length(): number {
+    return Object.keys(this).length;
+  }
   getItem(name: string): string | null {
     return name in this ? String(this[name]) : null;
   }

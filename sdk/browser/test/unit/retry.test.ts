@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest';
-import { FakePage, refusal, type Reply, type Request } from './page.js';
+import { accepted, FakePage, refusal, type Reply, type Request } from './page.js';
 
 let page: FakePage;
 beforeEach(() => {
@@ -116,6 +116,25 @@ describe('delays', () => {
     expect(page.items().map((item) => item.event)).not.toContain('c');
     await page.pass(2 * second);
     expect(page.items().map((item) => item.event)).toContain('c');
+  });
+
+  test('without Web Locks a tab that was asleep does not go on beside the one that has taken its place', async () => {
+    Object.assign(navigator, { locks: undefined });
+    let answer = (_: Response): void => undefined;
+    page.replies = [() => new Promise((resolve) => (answer = resolve))];
+    const client = page.client();
+    client.track('a');
+    await page.pass(6 * second);
+    client.track('b');
+    await page.pass();
+    const lease = `${Date.now() + 5 * second} other`;
+    localStorage.setItem('actionpulse:default:lease', lease);
+    answer(accepted(page.requests[0] as Request));
+    await page.pass(4 * second);
+    expect(page.requests).toHaveLength(1);
+    expect(localStorage.getItem('actionpulse:default:lease')).toBe(lease);
+    await page.pass(4 * second);
+    expect(page.items().map((item) => item.event)).toEqual(['a', 'b']);
   });
 
   test('an answer that does not come is given up after a while, and the events go again', async () => {

@@ -57,3 +57,41 @@ test('calls wait for init, with the time of the call', async () => {
   global.optOut();
   expect(global.consent?.()).toBe('denied');
 });
+
+test('loaded a second time, the script leaves the client as it is', async () => {
+  const global = await load();
+  global.init(options);
+  vi.resetModules();
+  const again = await load(global as unknown as unknown[]);
+  again.track('a');
+  await page.pass(6_000);
+  expect(page.items().map((item) => item.event)).toEqual(['a']);
+});
+
+test('an element with the id of the global is no client', async () => {
+  const global = await load({ tagName: 'DIV' } as unknown as unknown[]);
+  global.init(options);
+  global.track('a');
+  await page.pass(6_000);
+  expect(page.items()).toHaveLength(1);
+});
+
+test('a page that has kept the queue loses nothing', async () => {
+  const queue: unknown[] = [['init', [options], Date.now()]];
+  await load(queue);
+  const at = Date.now() - 10;
+  queue.push(['track', ['a'], at, '']);
+  await page.pass(6_000);
+  expect(page.items()).toMatchObject([{ event: 'a', ts: at }]);
+});
+
+test('a fact with an id of its own keeps the time of the call', async () => {
+  const id = '018f9f5e-0000-4000-8000-000000000001';
+  const at = Date.now() - 4_000;
+  await load([
+    ['init', [options], at],
+    ['track', ['a', {}, { eventId: id }], at, 'x'],
+  ]);
+  await page.pass(6_000);
+  expect(page.items()).toMatchObject([{ event_id: id, ts: at }]);
+});

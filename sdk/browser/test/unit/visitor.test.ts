@@ -169,10 +169,11 @@ describe('identify', () => {
     expect(page.beacons).toEqual([]);
   });
 
-  test('refuses what is no user', () => {
+  test('refuses what is no user', async () => {
     const client = page.client();
     client.identify('');
     client.identify('x'.repeat(201));
+    await page.pass();
     expect(page.warned('identify needs')).toBe(2);
     expect(client.userId()).toBe('');
   });
