@@ -187,7 +187,8 @@ func appliedBy(kind retry.Kind, status int, e envelope) Applied {
 	case api.CodeUnavailable:
 		return appliedAs(e.Details.Applied)
 	}
-	if e.more.ExecutionID != "" {
+	// A conflict may name an execution, which is another's.
+	if e.more.ExecutionID != "" && status != http.StatusConflict {
 		return AppliedYes
 	}
 	if status >= http.StatusInternalServerError {

@@ -193,7 +193,7 @@ func (x *Executions) ask(ctx context.Context, c call) (*Executed, time.Duration,
 		return x.failed(ctx, err)
 	}
 	wait, ok := retry.ParseRetryAfter(r.header.Get("Retry-After"), x.link.now())
-	if !ok {
+	if !ok || wait == 0 {
 		wait = firstPoll
 	}
 	return &Executed{Execution: answer.Execution, Replayed: r.replayed()}, wait, nil

@@ -117,6 +117,7 @@ func TestApplied(t *testing.T) {
 		{"404 of a proxy", create, []http.HandlerFunc{says(404, "oops")}, no, 1},
 		{"unheard of", create, []http.HandlerFunc{refuses(507, "of_the_future", "")}, unknown, 1},
 		{"422", create, []http.HandlerFunc{refuses(422, "validation_failed", "")}, no, 1},
+		{"of an execution", charge, []http.HandlerFunc{refuses(409, "conflict", `,"execution_id":"x-1"`)}, no, 1},
 		{"reads", read, []http.HandlerFunc{says(502, "")}, no, 3},
 		{"events, 500", send, []http.HandlerFunc{refuses(500, "internal", "")}, no, 3},
 		{"events, lost", send, []http.HandlerFunc{hangsUp}, unknown, 3},

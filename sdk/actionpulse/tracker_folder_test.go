@@ -270,3 +270,26 @@ func TestTrackerRefusesAFolderItCannotWrite(t *testing.T) {
 		t.Error("a file was taken for a folder")
 	}
 }
+
+// TestTrackerHearsThatTheFolderIsGone: what would be written into nowhere is not
+// taken.
+func TestTrackerHearsThatTheFolderIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, h := newIntake(), &heard{}
+		o := inFolder(t, s, h)
+		o.MaxAge = time.Hour
+		tracker := newTracker(t, serverKey, o)
+		track(t, tracker, "one")
+		if err := os.RemoveAll(o.Dir); err != nil {
+			t.Fatal(err)
+		}
+		if id, err := tracker.Track(actionpulse.Event{Name: "two", UserID: "ada"}); !errors.Is(err, os.ErrNotExist) || id != "" {
+			t.Errorf("Track returns %q, %v", id, err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := tracker.Close(ctx); err == nil {
+			t.Error("Close says that all is well")
+		}
+	})
+}

@@ -142,6 +142,12 @@ func (f *folder) room(first uint64) (int64, error) {
 		return 0, ErrClosed
 	case f.active == nil:
 		return 0, f.begin(first)
+	}
+	// What is written into a file that was removed is lost.
+	if err := f.active.Check(); err != nil {
+		return 0, err
+	}
+	switch {
 	case f.dirty:
 		return size, f.takeBack(size)
 	case size >= f.o.SegmentBytes:

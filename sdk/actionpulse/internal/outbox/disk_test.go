@@ -305,4 +305,6 @@ func (h *handle) Sync() error {
 
 func (h *handle) Size() (int64, error) { return int64(len(h.n.content)), nil }
 
+func (h *handle) Check() error { return nil }
+
 func (h *handle) Close() error { return nil }

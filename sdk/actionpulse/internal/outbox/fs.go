@@ -35,6 +35,9 @@ type File interface {
 	io.WriterAt
 	io.Closer
 	Size() (int64, error)
+	// Check returns an error if the path that was opened does not lead to the
+	// file any more: it was removed, or is another one.
+	Check() error
 	Truncate(size int64) error
 	// Sync returns once what was written is on disk.
 	Sync() error
@@ -112,4 +115,19 @@ func (f systemFile) Size() (int64, error) {
 		return 0, err
 	}
 	return info.Size(), nil
+}
+
+func (f systemFile) Check() error {
+	own, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	there, err := os.Stat(f.Name())
+	if err != nil {
+		return err
+	}
+	if !os.SameFile(own, there) {
+		return &os.PathError{Op: "check", Path: f.Name(), Err: errors.New("is another file by now")}
+	}
+	return nil
 }
