@@ -51,6 +51,20 @@ type TrackResponse struct {
 	Rejected   []Rejection `json:"rejected"`
 }
 
+// AccountsFor reports whether the counts and places fit a request of n items.
+// An answer that does not was not made for that request: a client takes it for
+// none.
+func (a TrackResponse) AccountsFor(n int) bool {
+	seen := make([]bool, n)
+	for _, r := range a.Rejected {
+		if r.Index < 0 || r.Index >= n || seen[r.Index] {
+			return false
+		}
+		seen[r.Index] = true
+	}
+	return a.Accepted+len(a.Rejected) == n && a.Duplicates >= 0 && a.Duplicates <= a.Accepted
+}
+
 // Rejection is one item that was not accepted. Sending it again unchanged
 // brings the same verdict.
 type Rejection struct {

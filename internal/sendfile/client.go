@@ -81,23 +81,11 @@ func readSuccess(response *http.Response, text []byte, n int, outcome retry.Outc
 		outcome.Err = fmt.Errorf("reading the answer: %w", err)
 		return answer{}, outcome
 	}
-	if !a.accountsFor(n) {
+	if !a.AccountsFor(n) {
 		outcome.Err = fmt.Errorf("the answer does not account for the %d items of the request", n)
 		return answer{}, outcome
 	}
 	return a, outcome
-}
-
-// accountsFor reports whether the counts and places fit a request of n items.
-func (a *answer) accountsFor(n int) bool {
-	seen := make([]bool, n)
-	for _, r := range a.Rejected {
-		if r.Index < 0 || r.Index >= n || seen[r.Index] {
-			return false
-		}
-		seen[r.Index] = true
-	}
-	return a.Accepted+len(a.Rejected) == n && a.Duplicates >= 0 && a.Duplicates <= a.Accepted
 }
 
 func isJSON(h http.Header) bool {

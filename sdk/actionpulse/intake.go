@@ -25,7 +25,7 @@ func (i *Intake) Track(ctx context.Context, batch api.TrackRequest) (*api.TrackR
 		c.kind = retry.Event
 	}
 	answer, r, err := exchange[api.TrackResponse](ctx, i.link, c)
-	if err == nil && !accountsFor(*answer, len(batch.Events)) {
+	if err == nil && !answer.AccountsFor(len(batch.Events)) {
 		return nil, c.unreadable(r, errUncounted)
 	}
 	return answer, err

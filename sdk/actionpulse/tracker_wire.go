@@ -106,7 +106,7 @@ func (r intakeRequest) readSuccess(response *http.Response, text []byte, outcome
 		outcome.Err = fmt.Errorf("reading the answer: %w", err)
 		return intakeAnswer{}, outcome
 	}
-	if r.items > 0 && !accountsFor(a.TrackResponse, r.items) {
+	if r.items > 0 && !a.AccountsFor(r.items) {
 		outcome.Err = fmt.Errorf("the answer does not account for the %d items of the request", r.items)
 		return intakeAnswer{}, outcome
 	}
@@ -115,18 +115,6 @@ func (r intakeRequest) readSuccess(response *http.Response, text []byte, outcome
 		a.Rejected[i].Message = r.clean(a.Rejected[i].Message)
 	}
 	return a, outcome
-}
-
-// accountsFor reports whether the counts and places fit a request of n items.
-func accountsFor(a api.TrackResponse, n int) bool {
-	seen := make([]bool, n)
-	for _, r := range a.Rejected {
-		if r.Index < 0 || r.Index >= n || seen[r.Index] {
-			return false
-		}
-		seen[r.Index] = true
-	}
-	return a.Accepted+len(a.Rejected) == n && a.Duplicates >= 0 && a.Duplicates <= a.Accepted
 }
 
 // readRefusal takes the code out of the envelope; an answer in another form is
