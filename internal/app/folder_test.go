@@ -138,7 +138,7 @@ func TestPartsOfDifferentAgeAreRefused(t *testing.T) {
 }
 
 func TestPartsOfAnotherFolderAreRefused(t *testing.T) {
-	s, other := apptest.New(t), apptest.New(t)
+	s, other := apptest.New(t), apptest.NewOwn(t)
 	kept := s.Copy()
 	for part, want := range map[string]string{"intake": "actionpulse repair", "events": "belongs to another", "actionpulse.db": "belong to another"} {
 		s.Replace(part, other.Dir)

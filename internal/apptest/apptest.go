@@ -42,18 +42,22 @@ type Site struct {
 }
 
 // New makes a data folder; flags are given to serve, and say which database to
-// use.
+// use. Folders with SQLite are alike within a process, identity and credentials
+// included; NewOwn makes one that is not.
 func New(t *testing.T, flags ...string) *Site {
 	t.Helper()
 	s := &Site{t: t, Dir: filepath.Join(t.TempDir(), "data"), Flags: flags}
-	var err error
-	s.Setup, err = app.Init(t.Context(), app.InitParams{
-		Data: s.Dir, Database: s.Config().Database, Log: Discard,
-		Setup: account.SetupParams{Organization: "o", Project: "p", Email: "o@localhost"},
-	})
+	if s.Config().Database != "" {
+		return NewOwn(t, flags...)
+	}
+	from, err := made()
+	if err == nil {
+		err = from.write(s.Dir)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.Setup = from.setup
 	return s
 }
 

@@ -19,6 +19,8 @@ type callee struct {
 	mu sync.Mutex
 	// calls counts by derived key.
 	calls map[string]int
+	// aside says that who calls now runs on a copy of the folder.
+	aside bool
 }
 
 // maxThought bounds how long an answer of the callee takes.
@@ -39,10 +41,7 @@ func (c *callee) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	}
 	key := r.Header.Get("Idempotency-Key")
-	c.mu.Lock()
-	c.calls[key]++
-	n := c.calls[key]
-	c.mu.Unlock()
+	n := c.called(key)
 	timer := time.NewTimer(rand.N(maxThought))
 	defer timer.Stop()
 	select {
@@ -59,6 +58,24 @@ func (c *callee) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(answer) // the server may be dead
+}
+
+// called counts a call. What a copy of the folder has not finished, its server
+// calls once more, which the folder itself knows nothing of.
+func (c *callee) called(key string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.aside {
+		c.calls[key]++
+	}
+	return c.calls[key]
+}
+
+// putAside says whether calls come from a copy of the folder from now on.
+func (c *callee) putAside(aside bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.aside = aside
 }
 
 // count is how often a derived key came.

@@ -47,6 +47,7 @@ func (x *torture) damageIntake() {
 	b := x.program.on(filepath.Join(x.dir, "damaged"))
 	x.copyFolder(x.program.data, b.data)
 	what := x.damage(filepath.Join(b.data, "intake"))
+	x.labour.callee.putAside(true)
 	server := b.serve(x.T, x.aside, nil)
 	if server.await(x.T) {
 		x.Logf("%s: came up", what)
@@ -57,6 +58,7 @@ func (x *torture) damageIntake() {
 		x.checkRefusal(server.end(x.T))
 		x.repairDamaged(b)
 	}
+	x.labour.callee.putAside(false)
 	x.remove(b.data)
 	x.start()
 }
