@@ -1,6 +1,9 @@
 package torture_test
 
-import "testing"
+import (
+	"errors"
+	"testing"
+)
 
 // TestLabourSeesWhatIsWrong: the judge of keyed work is not blind.
 func TestLabourSeesWhatIsWrong(t *testing.T) {
@@ -26,11 +29,19 @@ func TestLabourSeesWhatIsWrong(t *testing.T) {
 		var err error
 		for _, a := range c.answers {
 			if err == nil {
-				err = l.acknowledge(u, &a)
+				err = l.acknowledge(u, l.endOf(u), &a)
 			}
 		}
 		if (err == nil) != c.right {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	l, u := &labour{}, &unit{key: "k"}
+	end, late, other := run("a", "succeeded", true), run("a", "queued", false), run("a", "failed", true)
+	if err := errors.Join(l.acknowledge(u, "", &end), l.acknowledge(u, "", &late)); err != nil {
+		t.Errorf("an answer that came late: %v", err)
+	}
+	if l.acknowledge(u, "", &other) == nil {
+		t.Error("another end that was asked for before")
 	}
 }

@@ -134,9 +134,17 @@ func (a *workAnswer) ended() bool {
 	return a.Execution.Status == "succeeded" || a.Execution.Status == "failed" || a.Execution.Status == "cancelled"
 }
 
+// endOf returns how a unit has ended, as far as it is known; empty if it has not.
+func (l *labour) endOf(u *unit) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return u.end
+}
+
 // acknowledge holds an answer against those before: a key names one unit, which
-// was made once and ends in one way.
-func (l *labour) acknowledge(u *unit, a *workAnswer) error {
+// was made once and ends in one way. before is the end that was known when it
+// was asked for: an answer from before the end may come late.
+func (l *labour) acknowledge(u *unit, before string, a *workAnswer) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.acks++
@@ -150,7 +158,7 @@ func (l *labour) acknowledge(u *unit, a *workAnswer) error {
 		return fmt.Errorf("%s is %q, then %q", u.key, u.id, a.id())
 	case u.first > 1:
 		return fmt.Errorf("%s was done %d times", u.key, u.first)
-	case u.end != "" && u.end != a.Execution.Status:
+	case before != "" && before != a.Execution.Status, u.end != "" && a.ended() && u.end != a.Execution.Status:
 		return fmt.Errorf("%s has ended as %s, then as %s", u.key, u.end, a.Execution.Status)
 	}
 	u.id = a.id()
@@ -192,11 +200,12 @@ func (b *buyer) work(ctx context.Context, f *fleet) {
 
 // do sends a unit until it is acknowledged.
 func (b *buyer) do(ctx context.Context, u *unit) error {
+	before := b.labour.endOf(u)
 	a, err := b.send(ctx, u, u.body)
 	if err != nil {
 		return fmt.Errorf("%s, %s: %w", u.key, u.body, err)
 	}
-	return b.labour.acknowledge(u, &a)
+	return b.labour.acknowledge(u, before, &a)
 }
 
 // conflict sends another body with a key that is taken.
