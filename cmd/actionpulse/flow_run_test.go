@@ -210,7 +210,7 @@ func TestFlowRunInterrupted(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	std := streams{strings.NewReader(`{}`), &stdout, &stderr}
 	c := flowRun{Slug: "greet", Input: "-", Key: "k", Server: flowServer{URL: server.URL, Key: "apk_secret"}}
-	code := report(std, c.run(ctx, std, retry.Policy{Sleep: pause}))
+	code := report(std, c.run(ctx, std, retry.Policy{}))
 	if code != exitInterrupted || stdout.Len() != 0 || !strings.Contains(stderr.String(), "run the same command again") {
 		t.Errorf("exit %d: %s %s", code, &stdout, &stderr)
 	}

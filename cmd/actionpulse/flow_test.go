@@ -118,7 +118,7 @@ func TestFlowPushUnheard(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	std := streams{strings.NewReader(""), &stdout, &stderr}
 	c := flowPush{File: flowFile(t, "f.json", goodJSON), Slug: "greet", Server: flowServer{URL: server.URL, Key: "apk_secret"}}
-	code := report(std, c.run(t.Context(), std, retry.Policy{Sleep: pause}))
+	code := report(std, c.run(t.Context(), std, retry.Policy{}))
 	if code != exitFailure || requests.Load() != 1 || !strings.Contains(stderr.String(), "run the same command again") {
 		t.Errorf("exit %d after %d requests: %s", code, requests.Load(), &stderr)
 	}

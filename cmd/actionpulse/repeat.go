@@ -24,7 +24,7 @@ func exitOf(ended error) int {
 
 // repeats is how requests are repeated, which is said on standard error.
 func repeats(std streams) retry.Policy {
-	return retry.Policy{Sleep: pause, OnRetry: func(r retry.Retry) {
+	return retry.Policy{OnRetry: func(r retry.Retry) {
 		what := fmt.Sprint(r.Outcome.Status, " ", r.Outcome.Code)
 		if r.Outcome.Err != nil {
 			what = r.Outcome.Err.Error()
@@ -32,16 +32,4 @@ func repeats(std streams) retry.Policy {
 		fmt.Fprintf(std.stderr, "attempt %d: %s (%s); again in %s\n", //nolint:errcheck // it is no reason to stop
 			r.Attempt, r.Verdict.Reason, oneLine(what), r.Wait.Round(10*time.Millisecond))
 	}}
-}
-
-// pause waits for d or until ctx is done.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-timer.C:
-		return nil
-	}
 }

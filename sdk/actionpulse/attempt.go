@@ -136,17 +136,7 @@ func succeeded(status int) bool { return status >= 200 && status < 300 }
 // form of the API.
 type envelope struct {
 	api.ErrorBody
-	raw  json.RawMessage
-	more further
-}
-
-// further are members of details that not every refusal has.
-type further struct {
-	ExecutionID string       `json:"execution_id"`
-	Unit        *api.Unit    `json:"unit"`
-	SameJSON    bool         `json:"same_json"`
-	CreditType  string       `json:"credit_type"`
-	Balance     *api.Balance `json:"balance"`
+	raw json.RawMessage
 }
 
 func readEnvelope(content []byte) envelope {
@@ -161,9 +151,6 @@ func readEnvelope(content []byte) envelope {
 		return e
 	}
 	e.ErrorBody, e.raw = whole.Error, body.Error.Details
-	if len(e.raw) > 0 && json.Unmarshal(e.raw, &e.more) != nil {
-		return envelope{}
-	}
 	return e
 }
 
@@ -188,7 +175,7 @@ func appliedBy(kind retry.Kind, status int, e envelope) Applied {
 		return appliedAs(e.Details.Applied)
 	}
 	// A conflict may name an execution, which is another's.
-	if e.more.ExecutionID != "" && status != http.StatusConflict {
+	if e.Details.ExecutionID != "" && status != http.StatusConflict {
 		return AppliedYes
 	}
 	if status >= http.StatusInternalServerError {

@@ -60,8 +60,6 @@ type Error struct {
 	// Err is the cause: why no answer came, or could not be read, or why an
 	// access token was not renewed; else nil.
 	Err error
-
-	more further
 }
 
 // Conflict tells of the work that an Idempotency-Key names already.
@@ -82,9 +80,9 @@ func (e *Error) Conflict() (Conflict, bool) {
 	if e.Code != api.CodeIdempotencyConflict && len(e.Details.Differs) == 0 {
 		return Conflict{}, false
 	}
-	c := Conflict{Differs: e.Details.Differs, SameJSON: e.more.SameJSON}
-	if e.more.Unit != nil {
-		c.Unit = *e.more.Unit
+	c := Conflict{Differs: e.Details.Differs, SameJSON: e.Details.SameJSON}
+	if e.Details.Unit != nil {
+		c.Unit = *e.Details.Unit
 	}
 	return c, true
 }
@@ -93,10 +91,10 @@ func (e *Error) Conflict() (Conflict, bool) {
 // enough (insufficient_credits); false otherwise. The key stays free: top up,
 // then the same request with the same key is fine.
 func (e *Error) Balance() (api.Balance, bool) {
-	if e.more.Balance == nil {
+	if e.Details.Balance == nil {
 		return api.Balance{}, false
 	}
-	return *e.more.Balance, true
+	return *e.Details.Balance, true
 }
 
 // Error says what was asked for, what came of it, and whether it may be done.

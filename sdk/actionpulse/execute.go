@@ -202,14 +202,14 @@ func (x *Executions) ask(ctx context.Context, c call) (*Executed, time.Duration,
 // failed returns the execution that an error tells of, if it does.
 func (x *Executions) failed(ctx context.Context, err error) (*Executed, time.Duration, error) {
 	refusal, ok := errors.AsType[*Error](err)
-	if !ok || refusal.more.ExecutionID == "" {
+	if !ok || refusal.Details.ExecutionID == "" {
 		return nil, 0, err
 	}
 	// What is known is enough if the rest cannot be read.
-	now, errRead := x.Get(ctx, refusal.more.ExecutionID)
+	now, errRead := x.Get(ctx, refusal.Details.ExecutionID)
 	if errRead != nil {
 		now = &api.Execution{
-			ID: refusal.more.ExecutionID, Status: StatusFailed, IdempotencyKey: refusal.IdempotencyKey,
+			ID: refusal.Details.ExecutionID, Status: StatusFailed, IdempotencyKey: refusal.IdempotencyKey,
 			Error: &api.ExecutionError{Code: string(refusal.Code), Message: refusal.Message},
 		}
 	}

@@ -50,7 +50,7 @@ func (l *link) refused(c *call, t *trail, r *reply) *Error {
 	said := readEnvelope(r.body)
 	e := c.failure(said.Message)
 	e.Code, e.Status, e.RequestID, e.Attempts = said.Code, r.status, said.RequestID, r.attempts
-	e.Details, e.Raw, e.more = said.Details, said.raw, said.more
+	e.Details, e.Raw = said.Details, said.raw
 	e.RetryAfter, _ = retry.ParseRetryAfter(r.header.Get("Retry-After"), l.now())
 	e.Retryable = said.Details.Retryable
 	if said.Code == "" {
