@@ -40,7 +40,7 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, "the body is too large for the proxy", http.StatusRequestEntityTooLarge)
 			return
 		}
-		reset(w)
+		Reset(w)
 		return
 	}
 	x := &exchange{proxy: p, w: w, r: r, body: body}
@@ -59,7 +59,7 @@ func (x *exchange) run() {
 	if x.fate.before+x.fate.after > 0 {
 		p.count(func(c *Counts) { c.Delay++ })
 	}
-	if !pause(x.r.Context(), x.fate.before) {
+	if !Pause(x.r.Context(), x.fate.before) {
 		return
 	}
 	if x.fate.fault == reorder && !p.hold(x) {
@@ -68,7 +68,7 @@ func (x *exchange) run() {
 	switch x.fate.fault {
 	case dropRequest:
 		p.count(func(c *Counts) { c.DropRequest++ })
-		reset(x.w)
+		Reset(x.w)
 	case tooMany:
 		p.count(func(c *Counts) { c.TooMany++ })
 		x.w.Header().Set("Retry-After", strconv.Itoa(int(x.fate.retryAfter/time.Second)))
@@ -113,7 +113,7 @@ func (x *exchange) pass() {
 		return
 	}
 	x.proxy.overtake(x.arrival.n)
-	if !pause(x.r.Context(), x.fate.after) {
+	if !Pause(x.r.Context(), x.fate.after) {
 		a.close()
 		return
 	}
@@ -122,7 +122,7 @@ func (x *exchange) pass() {
 	case dropAnswer:
 		x.proxy.count(func(c *Counts) { c.DropAnswer++ })
 		a.close()
-		reset(x.w)
+		Reset(x.w)
 	case truncate:
 		x.proxy.count(func(c *Counts) { c.Truncate++ })
 		a.writeHalf(x.w)
@@ -130,7 +130,7 @@ func (x *exchange) pass() {
 	case cutWithin:
 		x.proxy.count(func(c *Counts) { c.Reset++ })
 		a.writeHalf(x.w)
-		reset(x.w)
+		Reset(x.w)
 	case duplicate:
 		x.proxy.count(func(c *Counts) { c.Duplicate++ })
 		a.write(x.w)
@@ -146,11 +146,11 @@ func (x *exchange) pass() {
 func (x *exchange) unreachable() {
 	x.entry.Unreachable = true
 	x.proxy.count(func(c *Counts) { c.Unreachable++ })
-	reset(x.w)
+	Reset(x.w)
 }
 
-// reset ends the client's connection so that it sees "connection reset".
-func reset(w http.ResponseWriter) {
+// Reset ends the client's connection so that it sees "connection reset".
+func Reset(w http.ResponseWriter) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		panic(http.ErrAbortHandler)
@@ -163,8 +163,8 @@ func reset(w http.ResponseWriter) {
 	}
 }
 
-// pause waits, and reports false if the client left meanwhile.
-func pause(ctx context.Context, d time.Duration) bool {
+// Pause waits, and reports false if the client left meanwhile.
+func Pause(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return true
 	}

@@ -1,13 +1,12 @@
 package judgeclient
 
 import (
-	"context"
-	"net"
 	"net/http"
 	"strconv"
 	"time"
 
 	"github.com/actionpulse/actionpulse/api"
+	"github.com/actionpulse/actionpulse/internal/lab/faultproxy"
 )
 
 // A slow answer takes slowness, and scaledSlowness in the client's unit: longer
@@ -21,7 +20,7 @@ const (
 // perform does with a request what its answer says.
 func (s *stand) perform(w http.ResponseWriter, r *http.Request, request *Request) {
 	a := request.Answer
-	if a.Slow && !pause(r.Context(), slowness+s.params.scaled(scaledSlowness)) {
+	if a.Slow && !faultproxy.Pause(r.Context(), slowness+s.params.scaled(scaledSlowness)) {
 		s.ended(request, 0)
 		return
 	}
@@ -32,7 +31,7 @@ func (s *stand) perform(w http.ResponseWriter, r *http.Request, request *Request
 	case a.Lost:
 		s.remember(request, a)
 		s.ended(request, 0)
-		cutOff(w)
+		faultproxy.Reset(w)
 	case a.Cut:
 		s.cutShort(w, request)
 	case a.success():
@@ -116,34 +115,5 @@ func (s *stand) cutShort(w http.ResponseWriter, request *Request) {
 func say(w http.ResponseWriter, body []byte) {
 	if _, err := w.Write(body); err != nil { //nolint:gosec // what is written is JSON, never a page
 		panic(http.ErrAbortHandler)
-	}
-}
-
-// cutOff ends the connection so that the client sees a reset.
-func cutOff(w http.ResponseWriter) {
-	conn, _, err := http.NewResponseController(w).Hijack()
-	if err != nil {
-		panic(http.ErrAbortHandler)
-	}
-	if tcp, ok := conn.(*net.TCPConn); ok && tcp.SetLinger(0) != nil {
-		return // it is gone already, which is what was wanted
-	}
-	if conn.Close() != nil {
-		return
-	}
-}
-
-// pause waits, and reports false if the client left meanwhile.
-func pause(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return true
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
