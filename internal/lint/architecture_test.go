@@ -31,13 +31,13 @@ var base = []string{
 // domain packages hold the rules. They declare the small interfaces of what
 // they need and do not know who fulfils them.
 var domain = []string{
-	"internal/account", "internal/audit", "internal/auditlog", "internal/credential", "internal/credit", "internal/dedup", "internal/identity",
-	"internal/execution", "internal/flow", "internal/intake", "internal/materializer", "internal/model", "internal/query", "internal/quota",
-	"internal/release", "internal/webhook", "internal/work",
+	"internal/account", "internal/alert", "internal/audit", "internal/auditlog", "internal/credential", "internal/credit", "internal/dedup", "internal/identity",
+	"internal/execution", "internal/flow", "internal/intake", "internal/materializer", "internal/model", "internal/privacy", "internal/query", "internal/quota",
+	"internal/release", "internal/replay", "internal/retention", "internal/webhook", "internal/work",
 }
 
 // stores each own one engine.
-var stores = []string{"internal/eventstore", "internal/intakestore", "internal/storage"}
+var stores = []string{"internal/blobstore", "internal/eventstore", "internal/intakestore", "internal/storage"}
 
 // edges face the network.
 var edges = []string{"internal/callhttp", "internal/httpapi", "internal/lab", "internal/openai", "internal/otlp", "internal/sendfile", "internal/sendhook"}
@@ -95,6 +95,7 @@ var owned = map[string][]string{
 	"database/sql":                     {"idempotency/sqlstore", "internal/storage"},
 	"github.com/jackc/pgx/v5":          {"internal/storage"},
 	"modernc.org":                      {"internal/storage"},
+	"github.com/minio":                 {"internal/blobstore"},
 	"github.com/prometheus":            {"internal/telemetry", "internal/httpapi"},
 	"github.com/alecthomas/kong":       {"internal/config", "cmd"},
 	"github.com/expr-lang/expr":        {"internal/flow/template"},
