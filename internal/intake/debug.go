@@ -36,6 +36,9 @@ type projectDebug struct {
 	mu                                         sync.Mutex
 	accepted, duplicate, conflicting, rejected ring
 	rates                                      map[rateKey]*Counts
+	// forgotten is the receipt time, in milliseconds since 1970, up to which
+	// items are not remembered any more.
+	forgotten int64
 }
 
 type rateKey struct {
@@ -87,6 +90,9 @@ func (d *debugger) track(src Source, b *batch, sub *submission, counts Counts) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.count(src, sdk, counts)
+	if sub.received != 0 && sub.received <= p.forgotten {
+		return
+	}
 	item := api.DebugItem{ReceivedAt: formatTime(sub.received), Key: src.Key, KeyKind: src.KeyKind.String(), SDK: sdk}
 	for i := max(0, len(sub.items)-debugItems); i < len(sub.items); i++ {
 		it := item
@@ -111,6 +117,9 @@ func (d *debugger) one(src Source, it record.Item, received int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.count(src, sdk, Counts{Accepted: 1})
+	if received <= p.forgotten {
+		return
+	}
 	name := "alias"
 	if it.Type == record.ItemIdentify {
 		name = EventIdentify
@@ -119,6 +128,19 @@ func (d *debugger) one(src Source, it record.Item, received int64) {
 		ReceivedAt: formatTime(received), Key: src.Key, KeyKind: src.KeyKind.String(), SDK: sdk,
 		EventID: new(uuid.UUID(it.EventID).String()), Event: name,
 	})
+}
+
+// forget drops the items of a project that were received up to a time, in
+// milliseconds since 1970, also those that are about to be added. Whose an
+// anonymous item is, only the event store knows, and a rejected one may be
+// anybody's: so all of them go when one person is erased. The counts, which
+// name nobody, stay.
+func (d *debugger) forget(project uint32, through int64) {
+	p := d.project(project)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.forgotten = max(p.forgotten, through)
+	p.accepted, p.duplicate, p.conflicting, p.rejected = ring{}, ring{}, ring{}, ring{}
 }
 
 func (p *projectDebug) ring(v dedup.Verdict) *ring {

@@ -33,6 +33,8 @@ type submission struct {
 	bytes    int
 	verdicts []dedup.Verdict
 	received int64
+	// position is that of the first new item; 0 if nothing is new.
+	position uint64
 	err      error
 	done     chan struct{}
 }
@@ -165,6 +167,7 @@ func (q *sequencer) decide(g *group) error {
 	}
 	q.decider.Begin(now, q.window)
 	entries := make([]intakestore.Entry, 0, len(g.subs))
+	fresh := make([]*submission, 0, len(g.subs))
 	for _, s := range g.subs {
 		s.received = now
 		entry := intakestore.Entry{Header: s.header}
@@ -172,7 +175,7 @@ func (q *sequencer) decide(g *group) error {
 			return fault.Wrap(api.CodeInternal, err, "The claims could not be read; nothing was accepted")
 		}
 		if len(entry.Items) > 0 {
-			entries = append(entries, entry)
+			entries, fresh = append(entries, entry), append(fresh, s)
 		}
 	}
 	if len(entries) == 0 {
@@ -182,6 +185,9 @@ func (q *sequencer) decide(g *group) error {
 	if err != nil {
 		q.fatal(err)
 		return ErrNoAnswer
+	}
+	for i, s := range fresh {
+		s.position = entries[i].Header.Position
 	}
 	return nil
 }

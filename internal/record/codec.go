@@ -4,11 +4,18 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/bits"
 	"unsafe"
 )
 
-// version is the first byte of every encoded record.
-const version = 1
+// version is the first byte of every record that is written. Version 1, which
+// knows no erasures and is the same otherwise, is still read. Programs that
+// know version 1 only refuse version 2 by this byte, instead of taking an
+// erasure for an item that cannot be stored.
+const (
+	version              = 2
+	versionWithoutErases = 1
+)
 
 const (
 	flagClaimed = 1 << iota
@@ -64,6 +71,26 @@ func AppendItem(dst []byte, it *Item) []byte {
 	return dst
 }
 
+// EncodedSize returns how many bytes AppendItem appends for an item.
+func EncodedSize(it *Item) int {
+	size := 2 + len(it.EventID) + 4
+	if it.HasTS {
+		size += uvarintSize(uint64(it.ClientTS)<<1 ^ uint64(it.ClientTS>>63))
+	}
+	for _, s := range [...]string{it.Event, it.AnonID, it.UserID, it.SessionID} {
+		size += uvarintSize(uint64(len(s))) + len(s)
+	}
+	for _, object := range [...][]byte{it.Properties, it.Context, it.Traits} {
+		if object != nil {
+			size += uvarintSize(uint64(len(object))) + len(object)
+		}
+	}
+	return size
+}
+
+// uvarintSize returns how many groups of seven bits a number has, at least one.
+func uvarintSize(v uint64) int { return (bits.Len64(v|1) + 6) / 7 }
+
 // AppendHeader appends the encoded form of a record without its position and
 // items; count encoded items must follow. Records are keyed by position, so
 // the position is not repeated in the value.
@@ -104,7 +131,8 @@ func Append(dst []byte, r *Record) []byte {
 func Decode(position uint64, value []byte) (Record, error) {
 	d := decoder{buf: append(make([]byte, 0, len(value)), value...)}
 	r := Record{Position: position}
-	if d.byte() != version {
+	encoded := d.byte()
+	if encoded != version && encoded != versionWithoutErases {
 		return Record{}, fmt.Errorf("%w at position %d: unknown version", ErrMalformed, position)
 	}
 	copy(r.Store[:], d.take(len(r.Store)))
@@ -127,6 +155,9 @@ func Decode(position uint64, value []byte) (Record, error) {
 		d.item(&r.Items[i])
 		it := &r.Items[i]
 		it.TS, it.TSStatus = r.Clock.Resolve(it.ClientTS, it.HasTS, r.Received)
+		if it.Type == ItemErase && (encoded == versionWithoutErases || it.Claimed || !it.Person().Valid()) {
+			return Record{}, fmt.Errorf("%w at position %d: an erasure", ErrMalformed, position)
+		}
 	}
 	if d.failed || len(d.buf) != 0 || count == 0 {
 		return Record{}, fmt.Errorf("%w at position %d", ErrMalformed, position)

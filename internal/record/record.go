@@ -48,6 +48,9 @@ const (
 	ItemIdentify ItemType = 2
 	// ItemAlias adds a link and no row.
 	ItemAlias ItemType = 3
+	// ItemErase takes away everything of one person that has a lower position.
+	// It carries exactly one of UserID and AnonID and is never claimed.
+	ItemErase ItemType = 4
 )
 
 // TSStatus says how the stored time of an event came about.
@@ -85,6 +88,15 @@ func (s TSStatus) String() string {
 		return fmt.Sprintf("TSStatus(%d)", uint8(s))
 	}
 }
+
+// Person names whom an erasure or an export is about. Exactly one id is set.
+type Person struct {
+	UserID string
+	AnonID string
+}
+
+// Valid reports whether exactly one id is set.
+func (p Person) Valid() bool { return (p.UserID == "") != (p.AnonID == "") }
 
 // EventID is the 16 bytes of a UUID.
 type EventID [16]byte
@@ -124,6 +136,9 @@ type Item struct {
 	Context    []byte
 	Traits     []byte
 }
+
+// Person returns whom an erasure is about.
+func (it *Item) Person() Person { return Person{UserID: it.UserID, AnonID: it.AnonID} }
 
 // Record is one request's accepted items.
 type Record struct {

@@ -1,6 +1,7 @@
 package record_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -29,6 +30,13 @@ func drawItem(t *rapid.T) record.Item {
 		it.ClientTS = rapid.Int64Range(-1e14, 1e14).Draw(t, "ts")
 	}
 	copy(it.EventID[:], rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "id"))
+	if rapid.IntRange(0, 9).Draw(t, "erase") == 0 {
+		it.Type, it.Claimed = record.ItemErase, false
+		it.AnonID, it.UserID = rapid.SampledFrom([]string{"", "x"}).Draw(t, "erased"), ""
+		if it.AnonID == "" {
+			it.UserID = "u"
+		}
+	}
 	return it
 }
 
@@ -57,6 +65,13 @@ func TestDecodeReturnsWhatWasAppended(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := drawRecord(t)
 		value := record.Append(nil, &want)
+		items := len(value) - len(record.AppendHeader(nil, &want, len(want.Items)))
+		for i := range want.Items {
+			items -= record.EncodedSize(&want.Items[i])
+		}
+		if items != 0 {
+			t.Fatalf("%d bytes more than the items' sizes", items)
+		}
 		got, err := record.Decode(want.Position, value)
 		if err != nil {
 			t.Fatal(err)
@@ -69,6 +84,47 @@ func TestDecodeReturnsWhatWasAppended(t *testing.T) {
 			t.Fatalf("a record cut at %d of %d bytes was read", cut, len(value))
 		}
 	})
+}
+
+// A version 1 record is read as it was; it knows no erasures, and a program
+// that knows nothing else refuses version 2 by its first byte.
+func TestVersions(t *testing.T) {
+	r := record.Record{Position: 1, Items: []record.Item{{Type: record.ItemEvent, Event: "a"}}}
+	value := record.Append(nil, &r)
+	if value[0] != 2 {
+		t.Fatalf("version %d is written", value[0])
+	}
+	for version, ok := range map[byte]bool{0: false, 1: true, 2: true, 3: false} {
+		value[0] = version
+		if _, err := record.Decode(1, value); (err == nil) != ok {
+			t.Errorf("version %d: %v", version, err)
+		}
+	}
+}
+
+func TestAnErasureNamesOnePersonAndClaimsNothing(t *testing.T) {
+	tests := map[string]struct {
+		item    record.Item
+		version byte
+		ok      bool
+	}{
+		"user":           {record.Item{UserID: "u"}, 2, true},
+		"anon":           {record.Item{AnonID: "a"}, 2, true},
+		"both":           {record.Item{UserID: "u", AnonID: "a"}, 2, false},
+		"nobody":         {record.Item{}, 2, false},
+		"claimed":        {record.Item{UserID: "u", Claimed: true}, 2, false},
+		"in version one": {record.Item{UserID: "u"}, 1, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			tt.item.Type = record.ItemErase
+			value := record.Append(nil, &record.Record{Items: []record.Item{tt.item}})
+			value[0] = tt.version
+			if _, err := record.Decode(1, value); errors.Is(err, record.ErrMalformed) == tt.ok {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
 }
 
 func FuzzDecode(f *testing.F) {
