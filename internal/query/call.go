@@ -16,11 +16,14 @@ type call struct {
 // the answer. If the store held all that had been decided before it was asked,
 // that is the time read with the decision; else the time of its last record,
 // since records are stored in the order of their times.
-func (c *call) storedThrough(state State) string {
+func (c *call) storedThrough(state State) string { return milliText(c.through(state)) }
+
+// through is storedThrough in milliseconds since 1970.
+func (c *call) through(state State) int64 {
 	if state.Position >= c.position {
-		return milliText(c.windowTime)
+		return c.windowTime
 	}
-	return milliText(state.Received)
+	return state.Received
 }
 
 func runTrend(ctx context.Context, c call) (any, error) {

@@ -160,6 +160,8 @@ type Store interface {
 	// Events returns the newest first, one more than the limit if there are
 	// more.
 	Events(ctx context.Context, q Events) ([]Event, State, error)
+	// Totals returns a value for each window.
+	Totals(ctx context.Context, q Totals) ([]int64, State, error)
 }
 
 // Progress says what has been acknowledged. Decided returns the position of

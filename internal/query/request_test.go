@@ -39,6 +39,11 @@ func (r *recorder) Events(_ context.Context, q Events) ([]Event, State, error) {
 	return nil, State{}, nil
 }
 
+func (r *recorder) Totals(_ context.Context, q Totals) ([]int64, State, error) {
+	r.asked = q
+	return make([]int64, len(q.Windows)), State{}, nil
+}
+
 func (r *recorder) Decided() (uint64, int64) { return 0, 0 }
 
 func run(t *testing.T, body string) (any, error) {
