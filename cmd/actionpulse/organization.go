@@ -15,6 +15,7 @@ type organizationCommand struct {
 	List    organizationList    `cmd:"" help:"List the organizations."`
 	Suspend organizationSuspend `cmd:"" help:"Refuse every key and token of an organization, until it is resumed."`
 	Resume  organizationResume  `cmd:"" help:"End the suspension of an organization."`
+	Plan    organizationPlan    `cmd:"" help:"Give an organization a plan of the settings, or the default one."`
 }
 
 // Help is shown by organization --help.
@@ -31,7 +32,7 @@ type organizationList struct {
 	JSON   bool          `name:"json" env:"-" help:"Print them as JSON."`
 }
 
-// Run prints the organizations in order of id.
+// Run prints the organizations in order of id. "-" stands for the default plan.
 func (c *organizationList) Run(ctx context.Context, std streams) error {
 	p, err := organizationParams(&c.Folder, std)
 	if err != nil {
@@ -50,7 +51,11 @@ func (c *organizationList) Run(ctx context.Context, std streams) error {
 		if o.SuspendedAt != nil {
 			state = "suspended"
 		}
-		if _, err := fmt.Fprintf(table, "%s\t%s\t%s\n", o.ID, state, o.Name); err != nil {
+		plan := "-"
+		if o.Plan != nil {
+			plan = *o.Plan
+		}
+		if _, err := fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", o.ID, state, plan, o.Name); err != nil {
 			return err
 		}
 	}
@@ -85,6 +90,27 @@ func (c *organizationResume) Run(ctx context.Context, std streams) error {
 		return err
 	}
 	return app.ResumeOrganization(ctx, p, c.ID)
+}
+
+// organizationPlan gives an organization a plan.
+type organizationPlan struct {
+	Folder config.Folder `embed:""`
+	Quota  config.Quota  `embed:""`
+	ID     string        `arg:"" help:"The organization."`
+	Plan   string        `arg:"" optional:"" help:"The name of a plan in the settings; without it, the default plan."`
+}
+
+// Run gives it the plan. The same again changes nothing.
+func (c *organizationPlan) Run(ctx context.Context, std streams) error {
+	p, err := organizationParams(&c.Folder, std)
+	if err != nil {
+		return err
+	}
+	if err := c.Quota.Validate(); err != nil {
+		return &exitError{exitUsage, err}
+	}
+	p.Quota = c.Quota
+	return app.SetOrganizationPlan(ctx, p, c.ID, c.Plan)
 }
 
 func organizationParams(folder *config.Folder, std streams) (app.OrganizationParams, error) {

@@ -3,15 +3,15 @@ package main
 import (
 	"encoding/json"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
 
-// TestOrganization: the operator's commands, with a server that runs and
-// without one.
-func TestOrganization(t *testing.T) {
-	dir, made := initialise(t)
-	command := func(want int, args ...string) (stdout, stderr string) {
+// organizationCommands runs the operator's commands, which must end as wanted.
+func organizationCommands(t *testing.T) func(want int, args ...string) (stdout, stderr string) {
+	return func(want int, args ...string) (stdout, stderr string) {
 		t.Helper()
 		code, stdout, stderr := invoke(t, append([]string{"organization"}, args...)...)
 		if code != want {
@@ -19,6 +19,13 @@ func TestOrganization(t *testing.T) {
 		}
 		return stdout, stderr
 	}
+}
+
+// TestOrganization: the operator's commands, with a server that runs and
+// without one.
+func TestOrganization(t *testing.T) {
+	dir, made := initialise(t)
+	command := organizationCommands(t)
 	stdout, _ := command(exitOK, "list", "--data", dir, "--json")
 	var all []struct {
 		ID          string
@@ -73,4 +80,52 @@ func TestOrganization(t *testing.T) {
 		t.Error(stderr)
 	}
 	command(exitRefused, "list", "--data", t.TempDir())
+}
+
+// TestOrganizationPlan: a plan of the settings is given and taken, with a server
+// that runs and without one. A name that the settings do not have is refused.
+func TestOrganizationPlan(t *testing.T) {
+	dir, _ := initialise(t)
+	if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(`{"plans": {"free": {"events": 5}, "paid": {}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	command := organizationCommands(t)
+	listed := func() (id, plan string) {
+		t.Helper()
+		stdout, _ := command(exitOK, "list", "--data", dir)
+		fields := strings.Fields(stdout)
+		if len(fields) < 4 {
+			t.Fatal(stdout)
+		}
+		return fields[0], fields[2]
+	}
+	id, plan := listed()
+	if plan != "-" {
+		t.Errorf("at first: %s", plan)
+	}
+	changes := func(how string) {
+		for _, plan := range []string{"free", "free", "paid"} {
+			command(exitOK, "plan", "--data", dir, id, plan)
+			if _, got := listed(); got != plan {
+				t.Errorf("%s: the plan is %s, not %s", how, got, plan)
+			}
+		}
+		if _, stderr := command(exitFailure, "plan", "--data", dir, id, "fre"); !strings.Contains(stderr, `no plan "fre"; they have ["free" "paid"]`) {
+			t.Errorf("%s: %s", how, stderr)
+		}
+		if _, got := listed(); got != "paid" {
+			t.Errorf("%s: a refused plan left %s", how, got)
+		}
+		command(exitOK, "plan", "--data", dir, id)
+		if _, got := listed(); got != "-" {
+			t.Errorf("%s: the default is %s", how, got)
+		}
+	}
+	changes("a folder")
+	_, stop := serving(t, dir)
+	changes("a server")
+	if code := stop(); code != exitOK {
+		t.Errorf("stopped with %d", code)
+	}
+	command(exitUsage, "plan", "--data", dir, "--default_plan", "none", id)
 }

@@ -33,6 +33,9 @@ type Organization struct {
 	CreatedAt time.Time
 	// SuspendedAt is zero while it is not suspended.
 	SuspendedAt time.Time
+	// Plan is the name of the plan that it has of its own; empty is the default
+	// one.
+	Plan string
 }
 
 // User is a person who can log in.

@@ -39,12 +39,18 @@ type OwnOrganization struct {
 	Role string
 }
 
-// OrganizationChange is what becomes of an organization: its name and whether
-// it is suspended are stored as they are here.
+// OrganizationChange is what becomes of an organization: its name, whether it
+// is suspended and its plan are stored as they are here.
 type OrganizationChange struct {
 	Name        string
 	SuspendedAt time.Time // zero: it is not
+	Plan        string    // empty: the default one
 	Entries     []auditlog.Entry
+}
+
+// asItIs changes nothing of an organization.
+func asItIs(o Organization) OrganizationChange {
+	return OrganizationChange{Name: o.Name, SuspendedAt: o.SuspendedAt, Plan: o.Plan}
 }
 
 // Organizations are what users belong to.
@@ -126,7 +132,8 @@ func (s *Organizations) Rename(ctx context.Context, by auditlog.Actor, organizat
 		}
 		e, err := s.organizationEntry(o.ID, by, auditlog.OrganizationRenamed)
 		e.Details = map[string]string{"from": o.Name, "to": name}
-		c := OrganizationChange{Name: name, SuspendedAt: o.SuspendedAt, Entries: []auditlog.Entry{e}}
+		c := asItIs(o)
+		c.Name, c.Entries = name, []auditlog.Entry{e}
 		o.Name = name
 		renamed = OwnOrganization{Organization: o, Role: role}
 		return c, err
@@ -155,12 +162,29 @@ func (s *Organizations) setSuspended(ctx context.Context, by auditlog.Actor, org
 		action = auditlog.OrganizationResumed
 	}
 	err := s.change(ctx, organizationID, by.UserID, func(o Organization, _ string) (OrganizationChange, error) {
-		c := OrganizationChange{Name: o.Name, SuspendedAt: o.SuspendedAt}
+		c := asItIs(o)
 		if o.SuspendedAt.IsZero() == at.IsZero() {
 			return c, nil
 		}
 		e, err := s.organizationEntry(o.ID, by, action)
 		c.SuspendedAt, c.Entries = at, []auditlog.Entry{e}
+		return c, err
+	})
+	return s.afterChange(ctx, err)
+}
+
+// SetPlan gives an organization a plan of its own, or the default one if plan
+// is empty. The same plan again changes nothing. Whether there is such a plan
+// is the caller's to know. It is for the operator. Faults: as of Suspend.
+func (s *Organizations) SetPlan(ctx context.Context, by auditlog.Actor, organizationID, plan string) error {
+	err := s.change(ctx, organizationID, by.UserID, func(o Organization, _ string) (OrganizationChange, error) {
+		c := asItIs(o)
+		if o.Plan == plan {
+			return c, nil
+		}
+		e, err := s.organizationEntry(o.ID, by, auditlog.OrganizationPlanChanged)
+		e.Details = map[string]string{"from": o.Plan, "to": plan}
+		c.Plan, c.Entries = plan, []auditlog.Entry{e}
 		return c, err
 	})
 	return s.afterChange(ctx, err)

@@ -102,7 +102,7 @@ func (s *server) run(ctx context.Context) error {
 
 // commands are what the operator may have a running server do.
 func (s *server) commands() map[string]controlCommand {
-	commands := organizationCommands(s.services.accounts.Organizations)
+	commands := organizationOperator{s.services.accounts.Organizations, plansOf(s.params.Config.Quota)}.commands()
 	commands[verifyCommand] = func(ctx context.Context, _ io.Reader) (any, error) {
 		return s.stores.verify(ctx, ledger.AuditParams{Now: time.Now()})
 	}

@@ -38,7 +38,10 @@ const (
 	OrganizationRenamed   Action = "organization.renamed"
 	OrganizationSuspended Action = "organization.suspended"
 	OrganizationResumed   Action = "organization.resumed"
-	SessionLogin          Action = "session.login"
+	// OrganizationPlanChanged says from which plan to which; empty is the
+	// default one.
+	OrganizationPlanChanged Action = "organization.plan_changed"
+	SessionLogin            Action = "session.login"
 	// SessionLoginFailed is written only when the user exists.
 	SessionLoginFailed Action = "session.login_failed"
 	// SessionRefreshReused says that a spent refresh token came again and that

@@ -41,6 +41,7 @@ type Config struct {
 	Webhooks     Webhooks     `embed:"" prefix:"webhooks."`
 	Flows        Flows        `embed:"" prefix:"flows."`
 	Rate         Rate         `embed:"" prefix:"rate."`
+	Quota        Quota        `embed:""`
 	Query        Query        `embed:"" prefix:"query."`
 	Storage      Storage      `embed:"" prefix:"storage."`
 	EventStore   EventStore   `embed:"" prefix:"eventstore."`

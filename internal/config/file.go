@@ -117,7 +117,7 @@ func flatten(values map[string]string, names []string, prefix string, object map
 	for member, value := range object {
 		name := prefix + member
 		if slices.Contains(names, name) {
-			text, err := flagText(value)
+			text, err := fileText(name, value)
 			if err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}
@@ -137,6 +137,16 @@ func flatten(values map[string]string, names []string, prefix string, object map
 		}
 	}
 	return nil
+}
+
+// fileText writes a setting of the file as it would be written on the command
+// line.
+func fileText(name string, value any) (string, error) {
+	if object, ok := value.(map[string]any); ok && name == plansName {
+		text, err := json.Marshal(object)
+		return string(text), err //nolint:wrapcheck // what was just read can be written
+	}
+	return flagText(value)
 }
 
 // flagText writes a JSON value as it would be written on the command line.

@@ -29,6 +29,7 @@ func (c *Config) Validate() error {
 		between("rate.burst", c.Rate.Burst, 1, 1e9),
 		between("rate.browser_requests_per_second", c.Rate.BrowserRequestsPerSecond, 0, 1e9),
 		between("rate.browser_burst", c.Rate.BrowserBurst, 1, 1e9),
+		c.Quota.Validate(),
 		between("query.time_budget", c.Query.TimeBudget, 10*time.Millisecond, 10*time.Minute),
 		between("storage.min_free_bytes", c.Storage.MinFreeBytes, 0, 1<<50),
 		between("storage.min_free_percent", c.Storage.MinFreePercent, 0, 90),

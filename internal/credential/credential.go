@@ -40,6 +40,8 @@ type Credential struct {
 	Kind           Kind
 	Name           string
 	OrganizationID string
+	// Plan is the organization's own plan; empty is the default one.
+	Plan string
 	// ProjectID and Project name the one project of a key; they are empty and
 	// 0 for access tokens.
 	ProjectID string

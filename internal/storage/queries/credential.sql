@@ -10,7 +10,7 @@ SELECT
   c.id, c.number, c.organization_id, c.project_id, c.user_id, c.kind, c.name,
   c.secret_hash, c.prefix, c.last_four, c.origins, c.rate, c.burst,
   c.created_at, c.expires_at, c.revoked_at, c.session_id,
-  p.number AS project_number, m.role, o.suspended_at, s.revoked_at AS session_revoked_at
+  p.number AS project_number, m.role, o.suspended_at, o.plan, s.revoked_at AS session_revoked_at
 FROM credentials c
 JOIN organizations o ON o.id = c.organization_id
 LEFT JOIN projects p ON p.id = c.project_id
@@ -23,7 +23,7 @@ SELECT
   c.id, c.number, c.organization_id, c.project_id, c.user_id, c.kind, c.name,
   c.secret_hash, c.prefix, c.last_four, c.origins, c.rate, c.burst,
   c.created_at, c.expires_at, c.revoked_at, c.session_id,
-  p.number AS project_number, m.role, o.suspended_at, s.revoked_at AS session_revoked_at
+  p.number AS project_number, m.role, o.suspended_at, o.plan, s.revoked_at AS session_revoked_at
 FROM credentials c
 JOIN organizations o ON o.id = c.organization_id
 LEFT JOIN projects p ON p.id = c.project_id
@@ -39,7 +39,7 @@ SELECT
   c.id, c.number, c.organization_id, c.project_id, c.user_id, c.kind, c.name,
   c.secret_hash, c.prefix, c.last_four, c.origins, c.rate, c.burst,
   c.created_at, c.expires_at, c.revoked_at, c.session_id,
-  p.number AS project_number, m.role, o.suspended_at, s.revoked_at AS session_revoked_at
+  p.number AS project_number, m.role, o.suspended_at, o.plan, s.revoked_at AS session_revoked_at
 FROM credentials c
 JOIN organizations o ON o.id = c.organization_id
 LEFT JOIN projects p ON p.id = c.project_id

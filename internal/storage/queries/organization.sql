@@ -2,13 +2,13 @@
 -- While it is locked, nobody else changes it or who belongs to it. Both engines
 -- lock a row that is written; only one has a word for it.
 UPDATE organizations SET name = name WHERE id = $1
-RETURNING id, name, created_at, suspended_at;
+RETURNING id, name, created_at, suspended_at, plan;
 
 -- name: SetOrganization :exec
-UPDATE organizations SET name = $1, suspended_at = $2 WHERE id = $3;
+UPDATE organizations SET name = $1, suspended_at = $2, plan = $3 WHERE id = $4;
 
 -- name: ListOrganizations :many
-SELECT o.id, o.name, o.created_at, o.suspended_at, m.role
+SELECT o.id, o.name, o.created_at, o.suspended_at, o.plan, m.role
 FROM memberships m
 JOIN organizations o ON o.id = m.organization_id
 WHERE m.user_id = $1 AND o.id > $2
@@ -16,10 +16,10 @@ ORDER BY o.id
 LIMIT $3;
 
 -- name: ListAllOrganizations :many
-SELECT id, name, created_at, suspended_at FROM organizations WHERE id > $1 ORDER BY id LIMIT $2;
+SELECT id, name, created_at, suspended_at, plan FROM organizations WHERE id > $1 ORDER BY id LIMIT $2;
 
 -- name: FindOrganization :one
-SELECT o.id, o.name, o.created_at, o.suspended_at, m.role
+SELECT o.id, o.name, o.created_at, o.suspended_at, o.plan, m.role
 FROM memberships m
 JOIN organizations o ON o.id = m.organization_id
 WHERE m.user_id = $1 AND o.id = $2;

@@ -15,3 +15,6 @@ LIMIT $3;
 
 -- name: RenameProject :execrows
 UPDATE projects SET name = $1 WHERE organization_id = $2 AND id = $3;
+
+-- name: ListProjectOwners :many
+SELECT number, organization_id FROM projects WHERE number > $1 ORDER BY number LIMIT $2;

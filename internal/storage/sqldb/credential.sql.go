@@ -87,7 +87,7 @@ SELECT
   c.id, c.number, c.organization_id, c.project_id, c.user_id, c.kind, c.name,
   c.secret_hash, c.prefix, c.last_four, c.origins, c.rate, c.burst,
   c.created_at, c.expires_at, c.revoked_at, c.session_id,
-  p.number AS project_number, m.role, o.suspended_at, s.revoked_at AS session_revoked_at
+  p.number AS project_number, m.role, o.suspended_at, o.plan, s.revoked_at AS session_revoked_at
 FROM credentials c
 JOIN organizations o ON o.id = c.organization_id
 LEFT JOIN projects p ON p.id = c.project_id
@@ -117,6 +117,7 @@ type FindCredentialRow struct {
 	ProjectNumber    sql.NullInt64
 	Role             sql.NullString
 	SuspendedAt      sql.NullInt64
+	Plan             sql.NullString
 	SessionRevokedAt sql.NullInt64
 }
 
@@ -144,6 +145,7 @@ func (q *Queries) FindCredential(ctx context.Context, secretHash []byte) (FindCr
 		&i.ProjectNumber,
 		&i.Role,
 		&i.SuspendedAt,
+		&i.Plan,
 		&i.SessionRevokedAt,
 	)
 	return i, err
@@ -154,7 +156,7 @@ SELECT
   c.id, c.number, c.organization_id, c.project_id, c.user_id, c.kind, c.name,
   c.secret_hash, c.prefix, c.last_four, c.origins, c.rate, c.burst,
   c.created_at, c.expires_at, c.revoked_at, c.session_id,
-  p.number AS project_number, m.role, o.suspended_at, s.revoked_at AS session_revoked_at
+  p.number AS project_number, m.role, o.suspended_at, o.plan, s.revoked_at AS session_revoked_at
 FROM credentials c
 JOIN organizations o ON o.id = c.organization_id
 LEFT JOIN projects p ON p.id = c.project_id
@@ -192,6 +194,7 @@ type ListCredentialsRow struct {
 	ProjectNumber    sql.NullInt64
 	Role             sql.NullString
 	SuspendedAt      sql.NullInt64
+	Plan             sql.NullString
 	SessionRevokedAt sql.NullInt64
 }
 
@@ -225,6 +228,7 @@ func (q *Queries) ListCredentials(ctx context.Context, arg ListCredentialsParams
 			&i.ProjectNumber,
 			&i.Role,
 			&i.SuspendedAt,
+			&i.Plan,
 			&i.SessionRevokedAt,
 		); err != nil {
 			return nil, err
@@ -245,7 +249,7 @@ SELECT
   c.id, c.number, c.organization_id, c.project_id, c.user_id, c.kind, c.name,
   c.secret_hash, c.prefix, c.last_four, c.origins, c.rate, c.burst,
   c.created_at, c.expires_at, c.revoked_at, c.session_id,
-  p.number AS project_number, m.role, o.suspended_at, s.revoked_at AS session_revoked_at
+  p.number AS project_number, m.role, o.suspended_at, o.plan, s.revoked_at AS session_revoked_at
 FROM credentials c
 JOIN organizations o ON o.id = c.organization_id
 LEFT JOIN projects p ON p.id = c.project_id
@@ -286,6 +290,7 @@ type ListProjectCredentialsRow struct {
 	ProjectNumber    sql.NullInt64
 	Role             sql.NullString
 	SuspendedAt      sql.NullInt64
+	Plan             sql.NullString
 	SessionRevokedAt sql.NullInt64
 }
 
@@ -326,6 +331,7 @@ func (q *Queries) ListProjectCredentials(ctx context.Context, arg ListProjectCre
 			&i.ProjectNumber,
 			&i.Role,
 			&i.SuspendedAt,
+			&i.Plan,
 			&i.SessionRevokedAt,
 		); err != nil {
 			return nil, err

@@ -59,6 +59,7 @@ type Organization struct {
 	Name        string
 	CreatedAt   int64
 	SuspendedAt sql.NullInt64
+	Plan        sql.NullString
 }
 
 type Project struct {

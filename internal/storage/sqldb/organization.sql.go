@@ -83,7 +83,7 @@ func (q *Queries) FindMembership(ctx context.Context, arg FindMembershipParams) 
 }
 
 const findOrganization = `-- name: FindOrganization :one
-SELECT o.id, o.name, o.created_at, o.suspended_at, m.role
+SELECT o.id, o.name, o.created_at, o.suspended_at, o.plan, m.role
 FROM memberships m
 JOIN organizations o ON o.id = m.organization_id
 WHERE m.user_id = $1 AND o.id = $2
@@ -99,6 +99,7 @@ type FindOrganizationRow struct {
 	Name        string
 	CreatedAt   int64
 	SuspendedAt sql.NullInt64
+	Plan        sql.NullString
 	Role        string
 }
 
@@ -110,6 +111,7 @@ func (q *Queries) FindOrganization(ctx context.Context, arg FindOrganizationPara
 		&i.Name,
 		&i.CreatedAt,
 		&i.SuspendedAt,
+		&i.Plan,
 		&i.Role,
 	)
 	return i, err
@@ -154,7 +156,7 @@ func (q *Queries) FirstMembership(ctx context.Context, userID string) (FirstMemb
 }
 
 const listAllOrganizations = `-- name: ListAllOrganizations :many
-SELECT id, name, created_at, suspended_at FROM organizations WHERE id > $1 ORDER BY id LIMIT $2
+SELECT id, name, created_at, suspended_at, plan FROM organizations WHERE id > $1 ORDER BY id LIMIT $2
 `
 
 type ListAllOrganizationsParams struct {
@@ -176,6 +178,7 @@ func (q *Queries) ListAllOrganizations(ctx context.Context, arg ListAllOrganizat
 			&i.Name,
 			&i.CreatedAt,
 			&i.SuspendedAt,
+			&i.Plan,
 		); err != nil {
 			return nil, err
 		}
@@ -241,7 +244,7 @@ func (q *Queries) ListMembers(ctx context.Context, arg ListMembersParams) ([]Lis
 }
 
 const listOrganizations = `-- name: ListOrganizations :many
-SELECT o.id, o.name, o.created_at, o.suspended_at, m.role
+SELECT o.id, o.name, o.created_at, o.suspended_at, o.plan, m.role
 FROM memberships m
 JOIN organizations o ON o.id = m.organization_id
 WHERE m.user_id = $1 AND o.id > $2
@@ -260,6 +263,7 @@ type ListOrganizationsRow struct {
 	Name        string
 	CreatedAt   int64
 	SuspendedAt sql.NullInt64
+	Plan        sql.NullString
 	Role        string
 }
 
@@ -277,6 +281,7 @@ func (q *Queries) ListOrganizations(ctx context.Context, arg ListOrganizationsPa
 			&i.Name,
 			&i.CreatedAt,
 			&i.SuspendedAt,
+			&i.Plan,
 			&i.Role,
 		); err != nil {
 			return nil, err
@@ -294,7 +299,7 @@ func (q *Queries) ListOrganizations(ctx context.Context, arg ListOrganizationsPa
 
 const lockOrganization = `-- name: LockOrganization :one
 UPDATE organizations SET name = name WHERE id = $1
-RETURNING id, name, created_at, suspended_at
+RETURNING id, name, created_at, suspended_at, plan
 `
 
 // While it is locked, nobody else changes it or who belongs to it. Both engines
@@ -307,22 +312,29 @@ func (q *Queries) LockOrganization(ctx context.Context, id string) (Organization
 		&i.Name,
 		&i.CreatedAt,
 		&i.SuspendedAt,
+		&i.Plan,
 	)
 	return i, err
 }
 
 const setOrganization = `-- name: SetOrganization :exec
-UPDATE organizations SET name = $1, suspended_at = $2 WHERE id = $3
+UPDATE organizations SET name = $1, suspended_at = $2, plan = $3 WHERE id = $4
 `
 
 type SetOrganizationParams struct {
 	Name        string
 	SuspendedAt sql.NullInt64
+	Plan        sql.NullString
 	ID          string
 }
 
 func (q *Queries) SetOrganization(ctx context.Context, arg SetOrganizationParams) error {
-	_, err := q.db.ExecContext(ctx, setOrganization, arg.Name, arg.SuspendedAt, arg.ID)
+	_, err := q.db.ExecContext(ctx, setOrganization,
+		arg.Name,
+		arg.SuspendedAt,
+		arg.Plan,
+		arg.ID,
+	)
 	return err
 }
 

@@ -56,6 +56,43 @@ func (q *Queries) FindProject(ctx context.Context, arg FindProjectParams) (Proje
 	return i, err
 }
 
+const listProjectOwners = `-- name: ListProjectOwners :many
+SELECT number, organization_id FROM projects WHERE number > $1 ORDER BY number LIMIT $2
+`
+
+type ListProjectOwnersParams struct {
+	Number int64
+	Limit  int32
+}
+
+type ListProjectOwnersRow struct {
+	Number         int64
+	OrganizationID string
+}
+
+func (q *Queries) ListProjectOwners(ctx context.Context, arg ListProjectOwnersParams) ([]ListProjectOwnersRow, error) {
+	rows, err := q.db.QueryContext(ctx, listProjectOwners, arg.Number, arg.Limit)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []ListProjectOwnersRow
+	for rows.Next() {
+		var i ListProjectOwnersRow
+		if err := rows.Scan(&i.Number, &i.OrganizationID); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const listProjects = `-- name: ListProjects :many
 SELECT id, number, organization_id, name, created_at
 FROM projects

@@ -215,7 +215,7 @@ func recordOf(row sqldb.FindCredentialRow) (credential.Record, error) {
 	r := credential.Record{
 		Credential: credential.Credential{
 			ID: row.ID, Number: row.Number, Kind: credential.Kind(row.Kind), Name: row.Name,
-			OrganizationID: row.OrganizationID, ProjectID: row.ProjectID.String,
+			OrganizationID: row.OrganizationID, Plan: row.Plan.String, ProjectID: row.ProjectID.String,
 			UserID: row.UserID.String, Role: row.Role.String, SessionID: row.SessionID.String,
 		},
 		Prefix: row.Prefix, LastFour: row.LastFour,

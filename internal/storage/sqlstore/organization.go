@@ -100,7 +100,9 @@ func (s *Store) ChangeOrganization(
 		if err != nil {
 			return err
 		}
-		err = q.SetOrganization(ctx, sqldb.SetOrganizationParams{Name: c.Name, SuspendedAt: sqldb.NullTime(c.SuspendedAt), ID: o.ID})
+		err = q.SetOrganization(ctx, sqldb.SetOrganizationParams{
+			Name: c.Name, SuspendedAt: sqldb.NullTime(c.SuspendedAt), Plan: sqldb.NullString(c.Plan), ID: o.ID,
+		})
 		if err != nil {
 			return fmt.Errorf("change an organization: %w", err)
 		}
@@ -129,13 +131,14 @@ func roleIn(ctx context.Context, q *sqldb.Queries, organizationID, userID string
 func organizationOf(row sqldb.Organization) account.Organization {
 	return account.Organization{
 		ID: row.ID, Name: row.Name, CreatedAt: time.UnixMicro(row.CreatedAt).UTC(), SuspendedAt: sqldb.TimeOf(row.SuspendedAt),
+		Plan: row.Plan.String,
 	}
 }
 
 func ownOrganizationOf(row sqldb.FindOrganizationRow) account.OwnOrganization {
 	return account.OwnOrganization{
 		Organization: organizationOf(sqldb.Organization{
-			ID: row.ID, Name: row.Name, CreatedAt: row.CreatedAt, SuspendedAt: row.SuspendedAt,
+			ID: row.ID, Name: row.Name, CreatedAt: row.CreatedAt, SuspendedAt: row.SuspendedAt, Plan: row.Plan,
 		}),
 		Role: row.Role,
 	}

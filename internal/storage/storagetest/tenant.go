@@ -16,6 +16,7 @@ func testTenant(t *testing.T, open OpenFunc) {
 		"organizations are seen by their members": testOrganizations,
 		"a name is changed by managers":           testRename,
 		"a suspension stops every credential":     testSuspend,
+		"a plan comes with every credential":      testPlan,
 		"projects get numbers in turn":            testProjects,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -107,6 +108,47 @@ func testSuspend(t *testing.T, h *house) {
 	}
 	err = h.services.Organizations.Suspend(t.Context(), auditlog.Actor{}, h.setup.Project.ID)
 	mustFail(t, "none", err, api.CodeNotFound)
+}
+
+// testPlan: the plan comes with every credential, and survives what else is
+// changed of the organization.
+func testPlan(t *testing.T, h *house) {
+	set := func(plan string) error {
+		return h.services.Organizations.SetPlan(t.Context(), auditlog.Actor{}, h.setup.OrganizationID, plan)
+	}
+	check := func(want string) {
+		t.Helper()
+		for _, secret := range []string{h.setup.AccessToken, h.setup.ServerKey} {
+			if c, err := h.credentials.Authenticate(t.Context(), secret); err != nil || c.Plan != want {
+				t.Errorf("the plan is %q, %v; want %q", c.Plan, err, want)
+			}
+		}
+		all, err := h.services.Organizations.ListAll(t.Context(), "", 10)
+		if err != nil || len(all) != 1 || all[0].Plan != want {
+			t.Errorf("listed: %+v, %v", all, err)
+		}
+	}
+	check("")
+	for range 2 { // again changes nothing
+		must(t, set("Пробный"))
+		check("Пробный")
+	}
+	must(t, h.services.Organizations.Suspend(t.Context(), auditlog.Actor{}, h.setup.OrganizationID))
+	must(t, h.services.Organizations.Resume(t.Context(), auditlog.Actor{}, h.setup.OrganizationID))
+	_, err := h.services.Organizations.Rename(t.Context(), h.owner(), h.setup.OrganizationID, "Renamed")
+	must(t, err)
+	check("Пробный")
+	must(t, set("paid"))
+	must(t, set(""))
+	check("")
+	const details = `SELECT COUNT(*) FROM audit_entries WHERE action = 'organization.plan_changed' AND details = '{"from":"Пробный","to":"paid"}'`
+	if n := count(t, h.raw, details); n != 1 {
+		t.Errorf("the second change is noted %d times", n)
+	}
+	if n := count(t, h.raw, "SELECT COUNT(*) FROM audit_entries WHERE action = 'organization.plan_changed'"); n != 3 {
+		t.Errorf("%d changes are noted, want 3", n)
+	}
+	mustFail(t, "none", h.services.Organizations.SetPlan(t.Context(), auditlog.Actor{}, h.setup.Project.ID, "paid"), api.CodeNotFound)
 }
 
 func testProjects(t *testing.T, h *house) {
