@@ -34,6 +34,8 @@ type ServeParams struct {
 	Fatal func(error)
 	// Listening is called with the address once requests are taken.
 	Listening func(address net.Addr)
+	// Clock stamps what is taken in; nil is the machine's.
+	Clock intake.Clock
 }
 
 // server is a running data folder.
@@ -53,6 +55,9 @@ type server struct {
 // Errors wrap ErrRefused if the folder cannot be used as it is.
 func Serve(ctx context.Context, p ServeParams) error {
 	f, fatal := folder(p.Config.Data), p.Fatal
+	if p.Clock == nil {
+		p.Clock = intake.SystemClock{}
+	}
 	p.Fatal = func(err error) {
 		if errors.Is(err, intakestore.ErrGap) || errors.Is(err, intakestore.ErrDamaged) {
 			err = fmt.Errorf("%w; %s", err, f.repairHint())
@@ -128,7 +133,7 @@ func (s *server) widenWindow(ctx context.Context) error {
 // order in which requests and events pass through them.
 func (s *server) serve(ctx context.Context, listener net.Listener) error {
 	s.intake = intake.New(intake.Params{
-		Store: s.stores.intake, Window: s.params.Config.Intake.Window, Clock: intake.SystemClock{},
+		Store: s.stores.intake, Window: s.params.Config.Intake.Window, Clock: s.params.Clock,
 		Guard: s.space.guard, Fatal: s.params.Fatal, Observer: intakeObserver{s.metrics.Intake},
 	})
 	handler, err := s.handler()

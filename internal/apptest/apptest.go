@@ -25,6 +25,7 @@ import (
 	"github.com/actionpulse/actionpulse/internal/app"
 	"github.com/actionpulse/actionpulse/internal/audit"
 	"github.com/actionpulse/actionpulse/internal/config"
+	"github.com/actionpulse/actionpulse/internal/intake"
 )
 
 // Discard is a log that nobody reads.
@@ -39,6 +40,14 @@ type Site struct {
 	Setup account.SetupResult
 	// Flags are given to serve.
 	Flags []string
+	// Clock stamps what is taken in; nil is the machine's.
+	Clock intake.Clock
+}
+
+// At is a data folder that was made elsewhere; flags are given to serve.
+func At(t *testing.T, dir string, flags ...string) *Site {
+	t.Helper()
+	return &Site{t: t, Dir: dir, Flags: flags}
 }
 
 // New makes a data folder; flags are given to serve, and say which database to
@@ -93,7 +102,7 @@ func (s *Site) Serve() (*Running, error) {
 	listening, done := make(chan net.Addr, 1), make(chan error, 1)
 	go func() {
 		done <- app.Serve(ctx, app.ServeParams{
-			Config: c, Log: Discard,
+			Config: c, Log: Discard, Clock: s.Clock,
 			Fatal:     func(err error) { panic(err) },
 			Listening: func(a net.Addr) { listening <- a },
 		})
