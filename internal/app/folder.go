@@ -17,8 +17,10 @@ import (
 	"github.com/actionpulse/actionpulse/internal/atomicfile"
 )
 
-// FormatVersion is the version of the folder that this program writes.
-const FormatVersion = 1
+// FormatVersion is the version of the folder that this program writes. In
+// version 2 records may be erasures, and the event store keeps what programs of
+// version 1 know nothing of.
+const FormatVersion = 2
 
 // Names within a data folder.
 const (
@@ -88,6 +90,17 @@ func (f folder) readFormat() (format, error) {
 		return out, refuse("it was written by a newer version of actionpulse (format %d, this one knows %d)", out.Version, FormatVersion)
 	}
 	return out, nil
+}
+
+// upgradeFormat says that the folder is of this version from now on. It is done
+// before anything else in the folder is changed, so that a program of an
+// earlier version refuses it with the right words, however far that came.
+func (f folder) upgradeFormat(made format) error {
+	if made.Version == FormatVersion {
+		return nil
+	}
+	made.Version = FormatVersion
+	return f.writeFormat(made)
 }
 
 func (f folder) writeFormat(out format) error {

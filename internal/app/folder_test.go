@@ -60,7 +60,7 @@ func TestServeRefusesAFolderOfANewerVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	newer := strings.Replace(string(content), `"version": 1`, `"version": 2`, 1)
+	newer := strings.Replace(string(content), `"version": 2`, `"version": 3`, 1)
 	if err := os.WriteFile(filepath.Join(s.Dir, "FORMAT"), []byte(newer), 0o600); err != nil {
 		t.Fatal(err)
 	}

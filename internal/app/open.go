@@ -82,6 +82,9 @@ func (f folder) openAccounts(ctx context.Context, p openParams) (*stores, [16]by
 	if s.lock, err = f.lock(); err != nil {
 		return nil, identity, err
 	}
+	if err := f.upgradeFormat(made); err != nil {
+		return nil, identity, errors.Join(err, s.close())
+	}
 	if err := f.openSQL(ctx, s, p, identity); err != nil {
 		return nil, identity, errors.Join(err, s.close())
 	}

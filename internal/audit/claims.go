@@ -67,7 +67,9 @@ type known struct {
 
 // explain names the claims of some buckets that only one side has. A claim
 // may lack if there is a newer one of its identity, which alone is ever asked
-// for: the two were claimed under a window that has been widened since.
+// for: the two were claimed under a window that has been widened since. Nothing
+// need call for a claim that is older than those which the event store keeps of
+// erased rows, and that is alive under a widened window only.
 func (v *view) explain(ctx context.Context, r *Report, buckets map[uint64]bool) error {
 	balance, newest := map[known]int64{}, map[record.Identity]int64{}
 	err := v.intake.Claims(v.since, func(id record.Identity, c dedup.Claim) error {
@@ -92,6 +94,8 @@ func (v *view) explain(ctx context.Context, r *Report, buckets map[uint64]bool) 
 	for k, n := range balance {
 		at := time.UnixMilli(k.claim.Received).UTC().Format("2006-01-02T15:04:05.000Z")
 		switch {
+		case n > 0 && k.claim.Received < v.events.ClaimsKept():
+			r.Claims -= n
 		case n > 0:
 			r.add("event %s is claimed since %s, but no stored or waiting event calls for it", name(k.id), at)
 		case n < 0 && k.claim.Received < newest[k.id]:

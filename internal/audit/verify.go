@@ -154,8 +154,8 @@ func (v *view) verify(ctx context.Context) (Report, error) {
 	return r, nil
 }
 
-// verifyRows checks that there are as many rows as were stored, and that no
-// identity has two rows which the window forbids.
+// verifyRows checks that there are as many rows as were stored and not taken
+// away since, and that no identity has two rows which the window forbids.
 func (v *view) verifyRows(ctx context.Context, r *Report) error {
 	rows, err := v.events.RowCount(ctx)
 	if err != nil {

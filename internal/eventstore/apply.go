@@ -19,8 +19,9 @@ type ApplyParams struct {
 }
 
 // Apply stores the next records in one transaction: event rows, links, traits,
-// quarantined items, the window's history and the mark. It returns the new
-// mark once that is on disk.
+// quarantined items, the window's history, what was used and the mark; an
+// erasure among them takes away what a person has before its position. It
+// returns the new mark once that is on disk.
 //
 // It returns ErrGap, ErrForeign, ErrUnwritable or ErrInvalidated, else an error
 // about the data, which is an ItemError if it is known which item is at fault.
@@ -33,6 +34,7 @@ func (s *Store) Apply(ctx context.Context, p ApplyParams) (Mark, error) {
 	if s.closed {
 		return Mark{}, ErrClosed
 	}
+	b := &batch{store: s}
 	var mark Mark
 	err := transaction(ctx, s.writer, func() error {
 		before, window, err := readMark(ctx, s.writer)
@@ -42,13 +44,14 @@ func (s *Store) Apply(ctx context.Context, p ApplyParams) (Mark, error) {
 		if err := follows(before, p.Records); err != nil {
 			return err
 		}
-		mark, err = s.store(ctx, p, before, window)
+		mark, err = b.apply(ctx, p, before, window)
 		return err
 	})
 	if err != nil {
 		return Mark{}, fmt.Errorf("apply: %w", classify(err))
 	}
 	crash.Point("eventstore.committed")
+	b.committed()
 	return mark, s.checkpointIfDue(ctx)
 }
 
@@ -68,10 +71,9 @@ func follows(mark Mark, records []record.Record) error {
 	return nil
 }
 
-// store writes everything of the batch inside the caller's transaction.
-func (s *Store) store(ctx context.Context, p ApplyParams, mark Mark, window int64) (Mark, error) {
-	b, err := newBatch(s)
-	if err != nil {
+// apply writes everything of the batch inside the caller's transaction.
+func (b *batch) apply(ctx context.Context, p ApplyParams, mark Mark, window int64) (Mark, error) {
+	if err := b.open(); err != nil {
 		return Mark{}, err
 	}
 	defer b.close()
@@ -83,17 +85,11 @@ func (s *Store) store(ctx context.Context, p ApplyParams, mark Mark, window int6
 				return Mark{}, err
 			}
 		}
-		if err := b.record(r, p.Quarantine); err != nil {
+		if err := b.record(ctx, r, p.Quarantine); err != nil {
 			return Mark{}, err
 		}
 		mark.Position, mark.Received = r.Last(), r.Received
 		mark.MaxProject = max(mark.MaxProject, r.Project)
 	}
-	if err := b.flush(ctx); err != nil {
-		return Mark{}, err
-	}
-	crash.Point("eventstore.flushed")
-	mark.Rows += b.rows
-	mark.Quarantined += b.quarantined
-	return mark, writeMark(ctx, s.writer, mark, window)
+	return b.finish(ctx, mark, window)
 }

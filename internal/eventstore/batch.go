@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"unsafe"
 
+	"github.com/actionpulse/actionpulse/internal/crash"
 	"github.com/actionpulse/actionpulse/internal/eventstore/duck"
 	"github.com/actionpulse/actionpulse/internal/record"
 )
@@ -18,22 +19,25 @@ const (
 // batch collects what one transaction adds. Appenders for what is rare are
 // made when first needed.
 type batch struct {
-	store       *Store
-	events      *duck.Appender
-	windows     *duck.Appender
-	traits      *duck.Appender
-	quarantine  *duck.Appender
-	links       []pendingLink
+	store      *Store
+	events     *duck.Appender
+	windows    *duck.Appender
+	traits     *duck.Appender
+	quarantine *duck.Appender
+	links      []pendingLink
+	meter      meter
+	// rows and quarantined are how many more there are than before, which may
+	// be fewer.
 	rows        int64
 	quarantined int64
+	// usageRows and usageLimit are what the store is to know after the commit.
+	usageRows, usageLimit int64
 }
 
-func newBatch(s *Store) (*batch, error) {
-	events, err := eventAppender(s.writer)
-	if err != nil {
-		return nil, err
-	}
-	return &batch{store: s, events: events}, nil
+// open readies a batch; close ends it, within the same transaction.
+func (b *batch) open() (err error) {
+	b.events, err = eventAppender(b.store.writer)
+	return err
 }
 
 func (b *batch) appenders() []*duck.Appender {
@@ -48,6 +52,26 @@ func (b *batch) close() {
 	}
 }
 
+// finish writes all that is left and the mark.
+func (b *batch) finish(ctx context.Context, mark Mark, window int64) (Mark, error) {
+	if err := b.flush(ctx); err != nil {
+		return mark, err
+	}
+	if err := b.saveUsage(ctx); err != nil {
+		return mark, err
+	}
+	if err := b.store.forget(ctx, mark.Received, window); err != nil {
+		return mark, err
+	}
+	crash.Point("eventstore.flushed")
+	mark.Rows += b.rows
+	mark.Quarantined += b.quarantined
+	return mark, writeMark(ctx, b.store.writer, mark, window)
+}
+
+// committed tells the store what the batch has changed for good.
+func (b *batch) committed() { b.store.usageRows, b.store.usageLimit = b.usageRows, b.usageLimit }
+
 // flush hands everything to the tables.
 func (b *batch) flush(ctx context.Context) error {
 	for _, a := range b.appenders() {
@@ -58,7 +82,9 @@ func (b *batch) flush(ctx context.Context) error {
 			return err
 		}
 	}
-	return b.store.link(ctx, b.links)
+	links := b.links
+	b.links = nil
+	return b.store.link(ctx, links)
 }
 
 // lazily returns *a, made by open if need be.
@@ -84,7 +110,7 @@ func (b *batch) window(from uint64, window int64) error {
 	return a.EndRow()
 }
 
-func (b *batch) record(r *record.Record, quarantine map[uint64]string) error {
+func (b *batch) record(ctx context.Context, r *record.Record, quarantine map[uint64]string) error {
 	for i := range r.Items {
 		position := r.Position + uint64(i)
 		if len(quarantine) > 0 {
@@ -95,15 +121,17 @@ func (b *batch) record(r *record.Record, quarantine map[uint64]string) error {
 				continue
 			}
 		}
-		if err := b.item(r, &r.Items[i], position); err != nil {
+		if err := b.item(ctx, r, i); err != nil {
 			return &ItemError{Position: position, Err: err}
 		}
 	}
 	return nil
 }
 
-// item stores one item: a row, a link and traits, as its type says.
-func (b *batch) item(r *record.Record, it *record.Item, position uint64) error {
+// item stores one item of a record: a row, a link and traits, as its type
+// says, or takes a person's away.
+func (b *batch) item(ctx context.Context, r *record.Record, i int) error {
+	it, position := &r.Items[i], r.Position+uint64(i)
 	if b.store.opts.Fault != nil {
 		if err := b.store.opts.Fault(it); err != nil {
 			return err
@@ -125,6 +153,8 @@ func (b *batch) item(r *record.Record, it *record.Item, position uint64) error {
 		return b.link(r, it, position)
 	case record.ItemAlias:
 		return b.link(r, it, position)
+	case record.ItemErase:
+		return b.erase(ctx, r, i)
 	default:
 		return fmt.Errorf("unknown item type %d", it.Type)
 	}
@@ -163,6 +193,7 @@ func (b *batch) event(r *record.Record, it *record.Item, position uint64) error 
 	a.TextOrNull(colProperties, text(properties))
 	a.TextOrNull(colContext, text(it.Context))
 	b.rows++
+	b.meter.add(r, it)
 	return a.EndRow()
 }
 

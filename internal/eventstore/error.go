@@ -24,8 +24,12 @@ var (
 	ErrUnwritable = errors.New("event store cannot be written at present")
 	// ErrClosed is returned after Close.
 	ErrClosed = errors.New("event store is closed")
-	// ErrSchema is returned by Open for a file that this version cannot read.
+	// ErrSchema is returned by Open for a file that this version cannot read: it
+	// was written by a newer one.
 	ErrSchema = errors.New("event store has an unknown schema version")
+	// ErrNoPerson is returned where a person is asked for and not exactly one
+	// id is given.
+	ErrNoPerson = errors.New("exactly one id of a person is needed")
 )
 
 // ItemError is returned by Apply when one item is known to be what cannot be

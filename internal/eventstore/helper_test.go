@@ -88,6 +88,10 @@ func alias(anonID, userID string, ts int64) record.Item {
 	return record.Item{Type: record.ItemAlias, AnonID: anonID, UserID: userID, TS: ts}
 }
 
+func erase(p eventstore.Person) record.Item {
+	return record.Item{Type: record.ItemErase, UserID: p.UserID, AnonID: p.AnonID}
+}
+
 // still is a progress that has decided nothing yet.
 type still struct{}
 

@@ -2,6 +2,8 @@ package eventstore_test
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,11 +20,20 @@ import (
 type model struct {
 	events []modelEvent
 	links  []modelLink
+	traits []modelTrait
+	// used counts what was stored, by month.
+	used map[int32]eventstore.Usage
 }
 
 type modelEvent struct {
 	name, anon, user string
-	ts               int64
+	ts, received     int64
+	seq              int
+}
+
+type modelTrait struct {
+	user string
+	seq  int
 }
 
 type modelLink struct {
@@ -31,16 +42,24 @@ type modelLink struct {
 	seq        int
 }
 
-func (m *model) add(it record.Item, seq int) {
+func (m *model) add(it record.Item, seq int, received int64) {
+	if it.Type == record.ItemErase {
+		m.erase(it.Person())
+		return
+	}
 	if it.Type != record.ItemAlias {
 		name := it.Event
 		if it.Type == record.ItemIdentify {
 			name = "identify"
 		}
-		m.events = append(m.events, modelEvent{name, it.AnonID, it.UserID, it.TS})
+		m.events = append(m.events, modelEvent{name, it.AnonID, it.UserID, it.TS, received, seq})
+		m.use(it, received)
 	}
 	if it.Type == record.ItemEvent {
 		return
+	}
+	if it.Traits != nil {
+		m.traits = append(m.traits, modelTrait{it.UserID, seq})
 	}
 	for _, l := range m.links {
 		if l.anon == it.AnonID && l.user == it.UserID {
@@ -48,6 +67,54 @@ func (m *model) add(it record.Item, seq int) {
 		}
 	}
 	m.links = append(m.links, modelLink{it.AnonID, it.UserID, it.TS, seq})
+}
+
+func (m *model) use(it record.Item, received int64) {
+	at := time.UnixMilli(received).UTC()
+	month := int32(at.Year()*100 + int(at.Month()))
+	u := m.used[month]
+	u.Month, u.Events, u.Bytes = month, u.Events+1, u.Bytes+int64(len(record.AppendItem(nil, &it)))
+	m.used[month] = u
+}
+
+// owns reports whether an event is of a person, as an erasure or an export of
+// it takes it.
+func (m *model) owns(p eventstore.Person, e modelEvent) bool {
+	return p.UserID != "" && m.person(e) == p.UserID || p.AnonID != "" && e.anon == p.AnonID
+}
+
+func (l modelLink) of(p eventstore.Person) bool { return l.user == p.UserID || l.anon == p.AnonID }
+
+func (m *model) erase(p eventstore.Person) {
+	m.events = slices.DeleteFunc(m.events, func(e modelEvent) bool { return m.owns(p, e) })
+	m.links = slices.DeleteFunc(m.links, func(l modelLink) bool { return l.of(p) })
+	m.traits = slices.DeleteFunc(m.traits, func(t modelTrait) bool { return t.user == p.UserID })
+}
+
+func (m *model) deleteBefore(at int64) (deleted int) {
+	before := len(m.events)
+	m.events = slices.DeleteFunc(m.events, func(e modelEvent) bool { return e.ts < at && e.received < at })
+	return before - len(m.events)
+}
+
+// export lists what is stored of a person.
+func (m *model) export(p eventstore.Person) (list []string) {
+	for _, e := range m.events {
+		if m.owns(p, e) {
+			list = append(list, fmt.Sprintf("event %d %s", e.seq, e.name))
+		}
+	}
+	for _, l := range m.links {
+		if l.of(p) {
+			list = append(list, fmt.Sprintf("link %d %s %s", l.seq, l.anon, l.user))
+		}
+	}
+	for _, t := range m.traits {
+		if t.user == p.UserID {
+			list = append(list, fmt.Sprintf("trait %d", t.seq))
+		}
+	}
+	return list
 }
 
 // person is a user's id, or an anon id in brackets.
@@ -165,11 +232,15 @@ func drawItem(t *rapid.T) record.Item {
 	ts := modelStart + rapid.Int64Range(0, modelDays*24*2-1).Draw(t, "half hour")*1_800_000
 	anon := rapid.SampledFrom([]string{"x", "y", "z"}).Draw(t, "anon")
 	user := rapid.SampledFrom([]string{"A", "B", "x"}).Draw(t, "user")
-	switch rapid.IntRange(0, 9).Draw(t, "type") {
+	switch rapid.IntRange(0, 12).Draw(t, "type") {
 	case 0:
 		return alias(anon, user, ts)
 	case 1:
-		return identify(anon, user, ts, "")
+		return identify(anon, user, ts, rapid.SampledFrom([]string{"", `{"a":1}`}).Draw(t, "traits"))
+	case 10:
+		return erase(eventstore.Person{UserID: user})
+	case 11:
+		return erase(eventstore.Person{AnonID: anon})
 	case 2:
 		return event(rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "event"), anon, user, ts)
 	default:
@@ -183,21 +254,81 @@ func TestModel(t *testing.T) {
 	project := uint32(0)
 	rapid.Check(t, func(rt *rapid.T) {
 		project++
-		m := &model{}
+		m := &model{used: map[int32]eventstore.Usage{}}
+		received := modelStart
 		for range rapid.IntRange(1, 6).Draw(rt, "batches") {
 			var records []record.Record
 			for _, items := range rapid.SliceOfN(rapid.SliceOfN(rapid.Custom(drawItem), 1, 6), 1, 4).Draw(rt, "records") {
-				r := l.make(modelStart, items...)
+				received += rapid.Int64Range(0, 12).Draw(rt, "hours") * 3_600_000
+				r := l.make(received, items...)
 				r.Project = project
 				for i := range r.Items {
-					m.add(r.Items[i], int(r.Position)+i)
+					m.add(r.Items[i], int(r.Position)+i, received)
 				}
 				records = append(records, r)
 			}
 			l.apply(records...)
+			if rapid.IntRange(0, 5).Draw(rt, "retention") == 0 {
+				before := modelStart + rapid.Int64Range(0, modelDays*24).Draw(rt, "before")*3_600_000
+				deleted, err := s.DeleteBefore(t.Context(), eventstore.Retention{Project: project, Before: before, Window: window})
+				if wanted := m.deleteBefore(before); err != nil || int(deleted) != wanted {
+					rt.Fatalf("deleted %d rows, want %d: %v", deleted, wanted, err)
+				}
+			}
 		}
 		checkModel(rt, s, project, m)
+		checkStoredOf(rt, s, project, m)
 	})
+}
+
+// checkStoredOf compares what is stored of each person, what was used and the
+// count of all rows.
+func checkStoredOf(t *rapid.T, s *eventstore.Store, project uint32, m *model) {
+	for _, p := range []eventstore.Person{{UserID: "A"}, {UserID: "B"}, {UserID: "x"}, {AnonID: "x"}, {AnonID: "y"}, {AnonID: "z"}} {
+		got, err := exportOf(t.Context(), s, project, p)
+		if wanted := m.export(p); err != nil || show(got) != show(wanted) {
+			t.Fatalf("%+v: got %s, want %s: %v", p, show(got), show(wanted), err)
+		}
+	}
+	usage, err := s.Usage(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, u := range usage {
+		if wanted := m.used[u.Month]; u.Project == project && (u.Events != wanted.Events || u.Bytes != wanted.Bytes) {
+			t.Fatalf("got %+v, want %+v", u, wanted)
+		}
+	}
+	months := len(slices.DeleteFunc(usage, func(u eventstore.Usage) bool { return u.Project != project }))
+	if months != len(m.used) {
+		t.Fatalf("%d months of use, want %d", months, len(m.used))
+	}
+	snap, err := s.Snapshot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := snap.RowCount(t.Context())
+	if err := errors.Join(err, snap.Close()); err != nil || rows != snap.Mark().Rows {
+		t.Fatalf("%d rows, counted %d: %v", rows, snap.Mark().Rows, err)
+	}
+}
+
+// exportOf writes each thing stored of a person in a line.
+func exportOf(ctx context.Context, s *eventstore.Store, project uint32, p eventstore.Person) (list []string, err error) {
+	err = s.ExportPerson(ctx, project, p, func(x eventstore.Exported) error {
+		switch {
+		case x.Event != nil:
+			list = append(list, fmt.Sprintf("event %d %s", x.Event.Position, x.Event.Event))
+		case x.Link != nil:
+			list = append(list, fmt.Sprintf("link %d %s %s", x.Link.Position, x.Link.AnonID, x.Link.UserID))
+		case x.Trait != nil:
+			list = append(list, fmt.Sprintf("trait %d", x.Trait.Position))
+		default:
+			list = append(list, fmt.Sprintf("quarantined %d", x.Quarantined.Position))
+		}
+		return nil
+	})
+	return list, err
 }
 
 func checkModel(t *rapid.T, s *eventstore.Store, project uint32, m *model) {

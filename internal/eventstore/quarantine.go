@@ -99,28 +99,30 @@ func (s *Store) redriveItem(ctx context.Context, q *Quarantined) error {
 	if s.closed {
 		return ErrClosed
 	}
-	return classify(transaction(ctx, s.writer, func() error {
+	b := &batch{store: s}
+	err := transaction(ctx, s.writer, func() error {
 		mark, window, err := readMark(ctx, s.writer)
 		if err != nil {
 			return err
 		}
 		deleted, err := s.writer.Exec(ctx, `DELETE FROM quarantine WHERE position = ?`, int64(q.Position))
-		if err != nil || deleted == 0 { // another redrive has stored it
+		if err != nil || deleted == 0 { // another redrive or an erasure has taken it
+			b = nil
 			return err
 		}
-		b, err := newBatch(s)
-		if err != nil {
+		if err := b.open(); err != nil {
 			return err
 		}
 		defer b.close()
-		if err := b.record(&q.Record, nil); err != nil {
+		b.quarantined -= deleted
+		if err := b.record(ctx, &q.Record, nil); err != nil {
 			return err
 		}
-		if err := b.flush(ctx); err != nil {
-			return err
-		}
-		mark.Rows += b.rows
-		mark.Quarantined -= deleted
-		return writeMark(ctx, s.writer, mark, window)
-	}))
+		_, err = b.finish(ctx, mark, window)
+		return err
+	})
+	if err == nil && b != nil {
+		b.committed()
+	}
+	return classify(err)
 }

@@ -2,8 +2,9 @@ package eventstore
 
 import "github.com/actionpulse/actionpulse/internal/eventstore/duck"
 
-// schemaVersion is written into a new store; Open refuses any other.
-const schemaVersion = 1
+// schemaVersion is written into a new store. Open upgrades an older one and
+// refuses a newer one.
+const schemaVersion = 2
 
 // storageVersion pins the file format, so that a newer library does not write
 // files that this version's successor cannot give back.
@@ -12,7 +13,7 @@ const storageVersion = "v1.4.0"
 // Times are BIGINT milliseconds since 1970: rows are compared, bucketed and
 // paged by them, and no client's time can overflow them. JSON is VARCHAR: it
 // was validated at intake, and the JSON type would only add a check per row.
-var schema = []string{
+var firstSchema = []string{
 	`CREATE TABLE mark (
 		schema_version UINTEGER NOT NULL,
 		store UUID NOT NULL,
@@ -78,6 +79,33 @@ var schema = []string{
 	)`,
 }
 
+// secondSchema is what version 2 adds: what was stored whether or not it is
+// still there, the claims of rows that are not, and which erasures were
+// applied. The rows of usage are additions: a project's usage of a month is
+// their sum.
+var secondSchema = []string{
+	`CREATE TABLE usage (
+		project UINTEGER NOT NULL,
+		month UINTEGER NOT NULL,
+		events BIGINT NOT NULL,
+		bytes BIGINT NOT NULL
+	)`,
+	`CREATE TABLE erased_claims (
+		seq BIGINT NOT NULL,
+		project UINTEGER NOT NULL,
+		key_kind UTINYINT NOT NULL,
+		event_id UUID NOT NULL,
+		received BIGINT NOT NULL,
+		fingerprint UINTEGER NOT NULL
+	)`,
+	`CREATE TABLE erasures (
+		seq BIGINT NOT NULL,
+		project UINTEGER NOT NULL,
+		person BIGINT NOT NULL,
+		received BIGINT NOT NULL
+	)`,
+}
+
 // The columns of events, as the appender numbers them.
 const (
 	colSeq = iota
@@ -131,10 +159,28 @@ func quarantineAppender(c *duck.Conn) (*duck.Appender, error) {
 	return c.NewAppender(duck.Table{Name: "quarantine"}, duck.Int64, duck.Blob, duck.Text)
 }
 
+func usageAppender(c *duck.Conn) (*duck.Appender, error) {
+	return c.NewAppender(duck.Table{Name: "usage"}, duck.Uint32, duck.Uint32, duck.Int64, duck.Int64)
+}
+
+func claimAppender(c *duck.Conn) (*duck.Appender, error) {
+	return c.NewAppender(duck.Table{Name: "erased_claims"},
+		duck.Int64, duck.Uint32, duck.Uint8, duck.UUID, duck.Int64, duck.Uint32)
+}
+
+// takenAppender adds to the writer's private table of the spans of time in
+// which an anon id's rows are those of the user who is being erased.
+func takenAppender(c *duck.Conn) (*duck.Appender, error) {
+	return c.NewAppender(duck.Table{Catalog: "temp", Name: "taken"}, duck.Int64, duck.Int64, duck.Int64)
+}
+
 // touchedAppender adds to the writer's private table of anon ids whose links
 // are being looked at.
 func touchedAppender(c *duck.Conn) (*duck.Appender, error) {
 	return c.NewAppender(duck.Table{Catalog: "temp", Name: "touched"}, duck.Uint32, duck.Int64)
 }
 
-const createTouched = `CREATE TEMP TABLE touched (project UINTEGER NOT NULL, person_anon BIGINT NOT NULL)`
+const (
+	createTouched = `CREATE TEMP TABLE touched (project UINTEGER NOT NULL, person_anon BIGINT NOT NULL)`
+	createTaken   = `CREATE TEMP TABLE taken (person_anon BIGINT NOT NULL, from_ts BIGINT NOT NULL, to_ts BIGINT NOT NULL)`
+)

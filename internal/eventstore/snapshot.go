@@ -2,7 +2,6 @@ package eventstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/actionpulse/actionpulse/internal/eventstore/duck"
@@ -15,6 +14,8 @@ type Snapshot struct {
 	store *Store
 	conn  *duck.Conn
 	mark  Mark
+	// window is the one in force at the mark, in milliseconds.
+	window int64
 }
 
 // Snapshot opens a snapshot of the present state. The caller must close it.
@@ -29,7 +30,7 @@ func (s *Store) Snapshot(ctx context.Context) (*Snapshot, error) {
 		return nil, fmt.Errorf("open snapshot: %w", classify(err))
 	}
 	// The first read fixes the state that the transaction sees.
-	snap.mark, _, err = readMark(ctx, conn)
+	snap.mark, snap.window, err = readMark(ctx, conn)
 	if err != nil {
 		s.readers.discard(conn)
 		return nil, fmt.Errorf("open snapshot: %w", classify(err))
@@ -61,67 +62,6 @@ func (n *Snapshot) RowCount(ctx context.Context) (int64, error) {
 	return count, nil
 }
 
-// Claims calls fn with each claimed identity that was received at or after
-// since, in milliseconds since 1970, in order of position and therefore of
-// receipt. Quarantined items hold their claims too and are included. It stops
-// at fn's first error and returns it.
-func (n *Snapshot) Claims(ctx context.Context, since int64, fn func(id record.Identity, received int64, fingerprint uint32) error) error {
-	aside, err := n.quarantinedClaims(ctx, since)
-	if err != nil {
-		return fmt.Errorf("read claims: %w", classify(err))
-	}
-	rows, err := n.conn.Stream(ctx, `SELECT seq, project, key_kind, event_id, received, fingerprint
-		FROM events WHERE claimed AND received >= ? ORDER BY seq`, since)
-	if err != nil {
-		return fmt.Errorf("read claims: %w", classify(err))
-	}
-	for rows.Next() {
-		seq := uint64(rows.Int64(0))
-		for len(aside) > 0 && aside[0].Position < seq {
-			if err := aside[0].claim(fn); err != nil {
-				return errors.Join(err, rows.Close())
-			}
-			aside = aside[1:]
-		}
-		id := record.Identity{Project: rows.Uint32(1), KeyKind: record.KeyKind(rows.Uint8(2)), EventID: rows.UUID(3)}
-		if err := fn(id, rows.Int64(4), rows.Uint32(5)); err != nil {
-			return errors.Join(err, rows.Close())
-		}
-	}
-	if err := rows.Close(); err != nil {
-		return fmt.Errorf("read claims: %w", classify(err))
-	}
-	for i := range aside {
-		if err := aside[i].claim(fn); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// quarantinedClaims returns the quarantined items that hold a claim.
-func (n *Snapshot) quarantinedClaims(ctx context.Context, since int64) ([]Quarantined, error) {
-	var claimed []Quarantined
-	for after := uint64(0); ; {
-		page, err := listQuarantined(ctx, n.conn, after, redrivePage)
-		if err != nil || len(page) == 0 {
-			return claimed, err
-		}
-		for i := range page {
-			if page[i].Record.Items[0].Claimed && page[i].Record.Received >= since {
-				claimed = append(claimed, page[i])
-			}
-		}
-		after = page[len(page)-1].Position
-	}
-}
-
-func (q *Quarantined) claim(fn func(record.Identity, int64, uint32) error) error {
-	it := &q.Record.Items[0]
-	id := record.Identity{Project: q.Record.Project, KeyKind: q.Record.KeyKind, EventID: it.EventID}
-	return fn(id, q.Record.Received, it.Fingerprint)
-}
-
 // Repeat is two rows of one claimed identity that the window forbids.
 type Repeat struct {
 	Identity record.Identity
@@ -133,7 +73,8 @@ type Repeat struct {
 
 // Repeated returns up to limit pairs of successive rows of one claimed
 // identity that were received no further apart than the window in force at the
-// later one. A correct store has none.
+// later one. Of rows that were erased the claims count. A correct store has
+// none.
 func (n *Snapshot) Repeated(ctx context.Context, limit int) ([]Repeat, error) {
 	rows, err := n.conn.Query(ctx, repeatedQuery, int64(limit))
 	if err != nil {
@@ -157,14 +98,17 @@ func (n *Snapshot) Repeated(ctx context.Context, limit int) ([]Repeat, error) {
 
 // repeatedQuery narrows to identities with several rows before it sorts.
 const repeatedQuery = `
-WITH several AS (
-	SELECT project, key_kind, event_id FROM events WHERE claimed
+WITH stored AS (
+	SELECT project, key_kind, event_id, seq, received FROM events WHERE claimed
+	UNION ALL
+	SELECT project, key_kind, event_id, seq, received FROM erased_claims
+), several AS (
+	SELECT project, key_kind, event_id FROM stored
 	GROUP BY ALL HAVING count(*) > 1
 ), pairs AS (
 	SELECT project, key_kind, event_id, seq AS second, received AS second_received,
 		lag(seq) OVER w AS first, lag(received) OVER w AS first_received
-	FROM events SEMI JOIN several USING (project, key_kind, event_id)
-	WHERE claimed
+	FROM stored SEMI JOIN several USING (project, key_kind, event_id)
 	WINDOW w AS (PARTITION BY project, key_kind, event_id ORDER BY seq)
 )
 SELECT project, key_kind, event_id, first, second, first_received, second_received

@@ -2,11 +2,14 @@
 // their traits and the position up to which the log has been applied, all in
 // one DuckDB file and always in one transaction. It is the only package that
 // uses DuckDB. It never decides whether an event is a duplicate, and it never
-// rewrites an event row.
+// changes an event row.
 //
 // Invariants:
 //   - the rows, links, traits and quarantined items are exactly those of the
-//     log's positions 1 … mark;
+//     log's positions 1 … mark, less what erasures and retention have taken;
+//   - the claim of a row that was taken stays until its window has passed;
+//   - what was used is counted in the transaction that stores it, and never
+//     taken back;
 //   - a commit that returned is on disk;
 //   - a pair of ids once linked keeps its first time for ever;
 //   - there is one writer; readers see the state of one commit.
@@ -19,6 +22,7 @@ import (
 	"log/slog"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -102,6 +106,11 @@ type Store struct {
 	write  sync.Mutex // held by whoever uses writer
 	writer *duck.Conn
 	closed bool
+	// usageRows is how many rows usage has, usageLimit with how many they are
+	// added up.
+	usageRows, usageLimit int64
+	// keepsFrom is a receipt time before which there are no erased claims.
+	keepsFrom int64
 
 	readers *pool
 }
@@ -137,7 +146,7 @@ func Create(ctx context.Context, path string, store [16]byte) error {
 }
 
 func createSchema(ctx context.Context, conn *duck.Conn, store [16]byte) error {
-	for _, statement := range schema {
+	for _, statement := range slices.Concat(firstSchema, secondSchema) {
 		if _, err := conn.Exec(ctx, statement); err != nil {
 			return err
 		}
@@ -145,8 +154,9 @@ func createSchema(ctx context.Context, conn *duck.Conn, store [16]byte) error {
 	return writeMark(ctx, conn, Mark{Store: store}, 0)
 }
 
-// Open opens an existing store and never creates one. It returns ErrSchema for
-// a file of another schema version.
+// Open opens an existing store and never creates one. A file of an earlier
+// schema version is upgraded, in one transaction; ErrSchema is returned for a
+// file of a later one.
 func Open(ctx context.Context, opts Options) (*Store, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
@@ -173,19 +183,18 @@ func (s *Store) start(ctx context.Context) error {
 	}
 	s.writer = writer
 	s.readers = newPool(s.db, s.opts.Readers)
-	version, err := scalar(ctx, writer, `SELECT schema_version::BIGINT FROM mark`)
-	if err != nil {
+	if err := s.upgrade(ctx); err != nil {
 		return err
-	}
-	if version != schemaVersion {
-		return fmt.Errorf("%w: %d, this program knows %d", ErrSchema, version, schemaVersion)
 	}
 	mark, _, err := readMark(ctx, writer)
 	if err != nil {
 		return err
 	}
 	s.numbers = identity.NewNumberer(mark.Store)
-	for _, statement := range []string{createTouched, `SET lock_configuration = true`} {
+	if err := s.recall(ctx); err != nil {
+		return err
+	}
+	for _, statement := range []string{createTouched, createTaken, `SET lock_configuration = true`} {
 		if _, err := writer.Exec(ctx, statement); err != nil {
 			return err
 		}

@@ -83,6 +83,15 @@ func (x *torture) unfinishedRepair() {
 	}
 }
 
+// crashesElsewhere are steps that a server in a run of this harness does not
+// come to. Tests beside the code kill the process there.
+var crashesElsewhere = []string{
+	// internal/eventstore/upgrade_test.go
+	"eventstore.upgrading", "eventstore.upgraded",
+	// internal/eventstore/erase_kill_test.go
+	"eventstore.erased", "eventstore.expired",
+}
+
 var crashCall = regexp.MustCompile(`crash\.Point\(("[^"]*")?`)
 
 // TestEveryCrashPointIsArmed: a new crash point is one at which the harness
@@ -106,7 +115,7 @@ func TestEveryCrashPointIsArmed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var armed []string
+	armed := slices.Clone(crashesElsewhere)
 	for _, p := range crashPoints {
 		armed = append(armed, p.name)
 	}
