@@ -52,9 +52,9 @@ func (s *Store) upgrade(ctx context.Context) error {
 // every part is in its row.
 var usageOfRows = fmt.Sprintf(`
 INSERT INTO usage
-SELECT project, (year(at) * 100 + month(at))::UINTEGER, count(*), sum(bytes)::BIGINT
+SELECT project, (year(moment) * 100 + month(moment))::UINTEGER, count(*), sum(bytes)::BIGINT
 FROM (
-	SELECT project, make_timestamp(received * 1000) AS at,
+	SELECT project, make_timestamp(received * 1000) AS moment,
 		%d + coalesce(%s, 0) + %s + %s + %s + %s + coalesce(%s, 0) + coalesce(%s, 0) AS bytes
 	FROM events
 )
