@@ -11,15 +11,27 @@ import (
 
 // Write replaces a file of mode 0600 and returns once that is on disk.
 func Write(path string, content []byte) error {
-	if err := write(path, content); err != nil {
+	root, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
 		return fmt.Errorf("write %s: %w", filepath.Base(path), err)
+	}
+	return errors.Join(WriteIn(root, filepath.Base(path), content), root.Close())
+}
+
+// WriteIn is Write for a file below a folder, which name cannot lead out of.
+func WriteIn(root *os.Root, name string, content []byte) error {
+	if err := write(root, name, content); err != nil {
+		return fmt.Errorf("write %s: %w", filepath.Base(name), err)
 	}
 	return nil
 }
 
-func write(path string, content []byte) error {
-	temporary := path + ".new"
-	file, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+// Temporary is the name that a file has until it is there: a crash may leave it.
+func Temporary(name string) string { return name + ".new" }
+
+func write(root *os.Root, name string, content []byte) error {
+	temporary := Temporary(name)
+	file, err := root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
@@ -27,10 +39,16 @@ func write(path string, content []byte) error {
 	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
 		return err
 	}
-	if err := os.Rename(temporary, path); err != nil {
+	if err := root.Rename(temporary, name); err != nil {
 		return err
 	}
-	dir, err := os.Open(filepath.Dir(path))
+	return SyncFolder(root, filepath.Dir(name))
+}
+
+// SyncFolder returns once the names in a folder below root are on disk: those
+// that were made as well as those that were removed.
+func SyncFolder(root *os.Root, name string) error {
+	dir, err := root.Open(name)
 	if err != nil {
 		return err
 	}
