@@ -56,6 +56,7 @@ const (
 	ModelProviderCreated Action = "model_provider.created"
 	ModelProviderUpdated Action = "model_provider.updated"
 	ModelProviderDeleted Action = "model_provider.deleted"
+	ReplayDeleted        Action = "replay.deleted"
 )
 
 // The kinds of objects that entries are about.
@@ -69,6 +70,7 @@ const (
 	ObjectUser          = "user"
 	ObjectWebhook       = "webhook"
 	ObjectModelProvider = "model_provider" // by its name
+	ObjectReplay        = "replay"         // by the session's id
 )
 
 // Actor is who makes a change. The zero Actor is the operator at the machine.

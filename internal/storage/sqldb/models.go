@@ -85,6 +85,41 @@ type ReleaseMarker struct {
 	DeletedAt   sql.NullInt64
 }
 
+type ReplayChunk struct {
+	SessionNumber int64
+	Chunk         int64
+	ProjectID     string
+	Blob          string
+	Bytes         int64
+	StoredBytes   int64
+	UserID        []byte
+	AnonID        []byte
+	ReceivedAt    int64
+	StartedAt     int64
+	EndedAt       int64
+	Events        int64
+	Pages         int64
+	Errors        int64
+	Clicks        int64
+}
+
+type ReplaySession struct {
+	Number      int64
+	ProjectID   string
+	SessionHash []byte
+	SessionID   []byte
+	UserID      []byte
+	AnonID      []byte
+	StartedAt   int64
+	EndedAt     int64
+	Chunks      int64
+	Bytes       int64
+	Events      int64
+	Pages       int64
+	Errors      int64
+	Clicks      int64
+}
+
 type Session struct {
 	ID             string
 	UserID         string

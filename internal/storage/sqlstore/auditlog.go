@@ -34,6 +34,12 @@ func createEntries(ctx context.Context, q *sqldb.Queries, entries ...auditlog.En
 	return nil
 }
 
+// CreateEntries is for stores of other folders: it writes entries in the
+// transaction of the change that they tell of.
+func CreateEntries(ctx context.Context, q *sqldb.Queries, entries ...auditlog.Entry) error {
+	return createEntries(ctx, q, entries...)
+}
+
 // CreateEntry implements account.SessionStore.
 func (s *Store) CreateEntry(ctx context.Context, e auditlog.Entry) error {
 	return s.db.Write(ctx, func(q *sqldb.Queries) error { return createEntries(ctx, q, e) })

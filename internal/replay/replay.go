@@ -1,0 +1,184 @@
+// Package replay takes in session recordings, chunk by chunk, and gives them
+// back: it judges who was first with a chunk, sums up what a chunk shows, and
+// sees to it that what was deleted stays deleted. It never interprets a
+// recording beyond that, and never changes a byte of one.
+//
+// Invariants:
+//   - a chunk is known by project, session and number, for ever: a mark of it
+//     outlives the chunk, and the unique index of marks is the judge of who was
+//     first;
+//   - nothing is acknowledged before the chunk's blob and its rows are on disk;
+//   - a refusal means that nothing of the request was taken;
+//   - a row of a chunk has its blob, and what has no row is deleted in the end:
+//     see claim.go.
+package replay
+
+import (
+	"context"
+	"crypto/sha256"
+	"time"
+
+	"github.com/actionpulse/actionpulse/internal/auditlog"
+)
+
+// Limits of a chunk.
+const (
+	// MaxBody is the most that a request may hold, inflated, in bytes.
+	MaxBody = 5 << 20
+	// MaxChunk is the highest number of a chunk.
+	MaxChunk = 1_000_000
+	// maxIDRunes bounds the ids of sessions and persons, in characters.
+	maxIDRunes = 200
+)
+
+// Source says who sent a chunk.
+type Source struct {
+	ProjectID, OrganizationID string
+}
+
+// Person names a person by one of the ids that a chunk was sent with. A chunk
+// belongs to its user; without one to its anonymous id.
+type Person struct {
+	// UserID or AnonID is set.
+	UserID, AnonID string
+}
+
+// Receipt is the verdict on a chunk.
+type Receipt struct {
+	// Duplicate says that there was a chunk of this number.
+	Duplicate bool
+	// Conflict says that its events were others; it stays as it is.
+	Conflict bool
+}
+
+// ChunkRef names a chunk of a project.
+type ChunkRef struct {
+	ProjectID string
+	// Session is the SHA-256 of the session's id.
+	Session [sha256.Size]byte
+	Chunk   int64
+}
+
+// SessionHash is how marks name a session: without its id.
+func SessionHash(sessionID string) [sha256.Size]byte { return sha256.Sum256([]byte(sessionID)) }
+
+// Mark is what is known for ever of a chunk that was received.
+type Mark struct {
+	// Digest is of the events, however they were spelt.
+	Digest [sha256.Size]byte
+	// Attempt is the attempt that was first.
+	Attempt [16]byte
+}
+
+// Summary is what a chunk shows.
+type Summary struct {
+	// StartedAt and EndedAt are when its first and its last event happened.
+	StartedAt, EndedAt time.Time
+	Events             int64
+	// Pages counts the pages that were come to, Errors what the page has logged
+	// or tagged as an error.
+	Pages, Errors, Clicks int64
+}
+
+// Entry is one attempt to be first with a chunk.
+type Entry struct {
+	ChunkRef
+	Mark
+
+	SessionID string
+	Person    Person
+	Summary   Summary
+	// Blob is the name of its blob, used by no other attempt. Bytes are the
+	// events as they were sent, StoredBytes as they are stored.
+	Blob               string
+	Bytes, StoredBytes int64
+	ReceivedAt         time.Time
+	// Outcome is filled in when the entry is committed.
+	Outcome Outcome
+}
+
+// Outcome is what became of an entry.
+type Outcome struct {
+	// Lost says that the blob is being deleted, since the attempt took too
+	// long: nothing was decided, and another attempt is needed.
+	Lost bool
+	// Receipt is the verdict, if it was not lost.
+	Receipt
+}
+
+// Blobs keeps the bytes of chunks. The errors are described where
+// blobstore.Store has these methods; what is not there is fs.ErrNotExist.
+type Blobs interface {
+	Put(ctx context.Context, name string, content []byte) error
+	Get(ctx context.Context, name string) ([]byte, error)
+	Delete(ctx context.Context, name string) error
+}
+
+// Store keeps marks, sessions, chunks and claims on blobs. Its methods return
+// the fault unavailable as package sqldb describes it.
+type Store interface {
+	// FindMark returns the mark of a chunk and whether there is one. That there
+	// is none may change.
+	FindMark(ctx context.Context, ref ChunkRef) (Mark, bool, error)
+	// Claim notes blobs that are about to be written.
+	Claim(ctx context.Context, names []string, at time.Time) error
+	// Commit decides entries in one transaction and fills in their outcomes.
+	// An entry whose transaction was committed although that was not known may
+	// come again: it has the same outcome.
+	Commit(ctx context.Context, entries []*Entry) error
+
+	// ListSessions returns sessions, the one first received last first.
+	ListSessions(ctx context.Context, q ListQuery) ([]Session, error)
+	// FindSession returns a session and whether there is one.
+	FindSession(ctx context.Context, projectID string, session [sha256.Size]byte) (Session, bool, error)
+	// ListChunks returns at most limit chunks of a session, those above after,
+	// in the order of their numbers.
+	ListChunks(ctx context.Context, session, after int64, limit int) ([]Chunk, error)
+	// FindChunk returns a chunk that can be read and whether there is one.
+	FindChunk(ctx context.Context, ref ChunkRef) (Chunk, bool, error)
+	// ListPersonChunks is ListChunks for the chunks of one person in all
+	// sessions of a project: those behind a chunk, in the order of sessions and
+	// numbers.
+	ListPersonChunks(ctx context.Context, q PersonQuery) ([]Chunk, error)
+
+	// DeleteChunks deletes at most Limit chunks, leaves their marks, dooms
+	// their blobs, and writes the entry. It returns how many there were.
+	DeleteChunks(ctx context.Context, p DeleteParams) (int, error)
+	// Doom dooms the blobs that were claimed before a time and that no chunk
+	// has, at most limit of them, and returns how many that were.
+	Doom(ctx context.Context, before, at time.Time, limit int) (int, error)
+	// ListDoomed returns at most limit doomed blobs with names above after, in
+	// the order of their names.
+	ListDoomed(ctx context.Context, after string, limit int) ([]string, error)
+	// Forget takes doomed blobs off the list: they are deleted.
+	Forget(ctx context.Context, names []string) error
+	// ListBlobs returns at most limit chunks of all projects whose blobs are
+	// above after, in the order of the names of blobs.
+	ListBlobs(ctx context.Context, after string, limit int) ([]Chunk, error)
+}
+
+// PersonQuery says which chunks of a person are asked for.
+type PersonQuery struct {
+	ProjectID string
+	Person    Person
+	// AfterSession and After are the place of the chunk before them.
+	AfterSession, After int64
+	Limit               int
+}
+
+// DeleteParams say which chunks go. Exactly one of Session, Person and Before
+// is set.
+type DeleteParams struct {
+	ProjectID string
+	// Session has all its chunks deleted.
+	Session *[sha256.Size]byte
+	// Person has all chunks deleted that belong to it.
+	Person *Person
+	// Before has all chunks deleted that were received before.
+	Before time.Time
+	// At is when that is.
+	At    time.Time
+	Limit int
+	// Audit, if set, is written with the first chunk that goes.
+	Audit *auditlog.Entry
+}

@@ -1,0 +1,124 @@
+package replaystore
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/actionpulse/actionpulse/internal/replay"
+	"github.com/actionpulse/actionpulse/internal/storage/sqldb"
+	"github.com/actionpulse/actionpulse/internal/storage/sqlstore"
+)
+
+// target is a chunk that is to go.
+type target struct {
+	session int64
+	blob    string
+}
+
+// DeleteChunks implements replay.Store.
+func (s *Store) DeleteChunks(ctx context.Context, p replay.DeleteParams) (deleted int, err error) {
+	err = s.db.Write(ctx, func(q *sqldb.Queries) error {
+		deleted = 0
+		targets, err := findTargets(ctx, q, &p)
+		if err != nil {
+			return fmt.Errorf("find chunks to delete: %w", err)
+		}
+		sessions, err := lockSessions(ctx, q, targets)
+		if err != nil {
+			return err
+		}
+		for _, one := range targets {
+			n, err := deleteChunk(ctx, q, one, p.At.UnixMicro())
+			if err != nil {
+				return err
+			}
+			deleted += n
+		}
+		if err := sumUp(ctx, q, sessions); err != nil {
+			return err
+		}
+		if deleted == 0 || p.Audit == nil {
+			return nil
+		}
+		return sqlstore.CreateEntries(ctx, q, *p.Audit)
+	})
+	if err != nil {
+		return 0, err
+	}
+	return deleted, nil
+}
+
+func findTargets(ctx context.Context, q *sqldb.Queries, p *replay.DeleteParams) ([]target, error) {
+	var targets []target
+	switch {
+	case p.Session != nil:
+		rows, err := q.ListReplayChunksOfSession(ctx, sqldb.ListReplayChunksOfSessionParams{
+			ProjectID: p.ProjectID, SessionHash: p.Session[:], Size: sizeOf(p.Limit),
+		})
+		for _, row := range rows {
+			targets = append(targets, target{row.SessionNumber, row.Blob})
+		}
+		return targets, err
+	case p.Person != nil:
+		rows, err := listPersonChunks(ctx, q, replay.PersonQuery{ProjectID: p.ProjectID, Person: *p.Person, After: -1, Limit: p.Limit})
+		for i := range rows {
+			targets = append(targets, target{rows[i].SessionNumber, rows[i].Blob})
+		}
+		return targets, err
+	default:
+		rows, err := q.ListReplayChunksBefore(ctx, sqldb.ListReplayChunksBeforeParams{
+			ProjectID: p.ProjectID, Before: p.Before.UnixMicro(), Size: sizeOf(p.Limit),
+		})
+		for _, row := range rows {
+			targets = append(targets, target{row.SessionNumber, row.Blob})
+		}
+		return targets, err
+	}
+}
+
+// lockSessions keeps others from making and deleting chunks of the sessions
+// that are touched, in the order of their numbers.
+func lockSessions(ctx context.Context, q *sqldb.Queries, targets []target) ([]int64, error) {
+	var sessions []int64
+	for _, one := range targets {
+		sessions = append(sessions, one.session)
+	}
+	slices.Sort(sessions)
+	sessions = slices.Compact(sessions)
+	for _, number := range sessions {
+		if err := q.LockReplaySession(ctx, number); err != nil {
+			return nil, fmt.Errorf("lock a session: %w", err)
+		}
+	}
+	return sessions, nil
+}
+
+// deleteChunk deletes a chunk that may be gone by now, and dooms its blob.
+func deleteChunk(ctx context.Context, q *sqldb.Queries, one target, at int64) (int, error) {
+	n, err := q.DeleteReplayChunk(ctx, one.blob)
+	if err != nil || n == 0 {
+		return 0, err
+	}
+	if err := q.DoomReplayBlob(ctx, sqldb.DoomReplayBlobParams{Name: one.blob, Since: at}); err != nil {
+		return 0, fmt.Errorf("doom the blob of a chunk: %w", err)
+	}
+	return 1, nil
+}
+
+// sumUp makes sessions say what is left of them.
+func sumUp(ctx context.Context, q *sqldb.Queries, sessions []int64) error {
+	for _, number := range sessions {
+		n, err := q.DeleteEmptyReplaySession(ctx, number)
+		if err != nil {
+			return fmt.Errorf("delete a session: %w", err)
+		}
+		if n > 0 {
+			continue
+		}
+		if err := q.SumUpReplaySession(ctx, number); err != nil {
+			return fmt.Errorf("sum up a session: %w", err)
+		}
+	}
+	return nil
+}
