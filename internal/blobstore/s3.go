@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/http"
 	"strings"
 	"time"
 
@@ -37,7 +36,8 @@ const requestTimeout = 30 * time.Second
 type S3 struct {
 	client         *minio.Client
 	bucket, prefix string
-	transport      *http.Transport
+	// connections are those that are kept open.
+	connections interface{ CloseIdleConnections() }
 }
 
 var _ Store = (*S3)(nil)
@@ -63,7 +63,7 @@ func OpenS3(o S3Options) (*S3, error) {
 	if prefix != "" {
 		prefix += "/"
 	}
-	return &S3{client: client, bucket: o.Bucket, prefix: prefix, transport: transport}, nil
+	return &S3{client: client, bucket: o.Bucket, prefix: prefix, connections: transport}, nil
 }
 
 func credentialsOf(o S3Options) *credentials.Credentials {
@@ -139,6 +139,6 @@ func (s *S3) Delete(ctx context.Context, name string) error {
 
 // Close implements Store.
 func (s *S3) Close() error {
-	s.transport.CloseIdleConnections()
+	s.connections.CloseIdleConnections()
 	return nil
 }
