@@ -6,7 +6,7 @@ import "encoding/json"
 type NewWebhook struct {
 	URL         string             `json:"url"                   doc:"Where to POST to, http or https, without user and fragment."                                     maxLength:"2000" minLength:"1"`
 	Description *string            `json:"description,omitempty" maxLength:"500"`
-	Events      []string           `json:"events"                doc:"What to send."                                                                                   enum:"movement.created,balance.low" maxItems:"10" minItems:"1"`
+	Events      []string           `json:"events"                doc:"What to send."                                                                                   enum:"movement.created,balance.low,alert.fired,alert.resolved" maxItems:"10" minItems:"1"`
 	LowBalance  []WebhookThreshold `json:"low_balance,omitempty" doc:"When balance.low is sent: at least one with that event, none without it." maxItems:"20"`
 }
 
@@ -15,7 +15,7 @@ type NewWebhook struct {
 type WebhookChange struct {
 	URL         *string            `json:"url,omitempty"         maxLength:"2000"                                                                                                               minLength:"1"`
 	Description *string            `json:"description,omitempty" maxLength:"500"`
-	Events      []string           `json:"events,omitempty"      enum:"movement.created,balance.low"                                                                                            maxItems:"10" minItems:"1"`
+	Events      []string           `json:"events,omitempty"      enum:"movement.created,balance.low,alert.fired,alert.resolved"                                                                                            maxItems:"10" minItems:"1"`
 	LowBalance  []WebhookThreshold `json:"low_balance,omitempty" doc:"All of them, an empty list for none."                                                                                      maxItems:"20"`
 	Enabled     *bool              `json:"enabled,omitempty"     doc:"While it is disabled nothing is sent and new events are not kept for it; what waits goes on when it is enabled again."`
 }

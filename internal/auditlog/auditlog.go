@@ -57,6 +57,12 @@ const (
 	ModelProviderUpdated Action = "model_provider.updated"
 	ModelProviderDeleted Action = "model_provider.deleted"
 	ReplayDeleted        Action = "replay.deleted"
+	AlertCreated         Action = "alert.created"
+	AlertUpdated         Action = "alert.updated"
+	AlertDeleted         Action = "alert.deleted"
+	AlertMuted           Action = "alert.muted"
+	AlertUnmuted         Action = "alert.unmuted"
+	AlertResolved        Action = "alert.resolved"
 )
 
 // The kinds of objects that entries are about.
@@ -71,6 +77,7 @@ const (
 	ObjectWebhook       = "webhook"
 	ObjectModelProvider = "model_provider" // by its name
 	ObjectReplay        = "replay"         // by the session's id
+	ObjectAlert         = "alert"
 )
 
 // Actor is who makes a change. The zero Actor is the operator at the machine.

@@ -22,7 +22,9 @@ func TestTotals(t *testing.T) {
 		l.add(start, event("e", "", fmt.Sprintf("u%d", i%5), start+int64(i)*60_000, fmt.Sprintf(`{"n":%d}`, i)))
 	}
 	l.add(start, event("other", "", "u9", start+60_000), event("e", "a", "", start-1), identify("a", "u0", start, ""))
-	minute := func(from, to int64) query.Window { return query.Window{From: start + from*60_000, To: start + to*60_000} }
+	minute := func(from, to int64) query.Window {
+		return query.Window{From: start + from*60_000, To: start + to*60_000}
+	}
 	service, err := query.New(query.Options{Store: s, Progress: still{}})
 	if err != nil {
 		t.Fatal(err)

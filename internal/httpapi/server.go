@@ -100,6 +100,7 @@ type Params struct {
 	Markers       Markers
 	Work          Work
 	Webhooks      Webhooks
+	Alerts        Alerts
 	Models        Models
 	Credits       Credits
 	Customers     Customers

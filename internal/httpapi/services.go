@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/actionpulse/actionpulse/internal/account"
+	"github.com/actionpulse/actionpulse/internal/alert"
 	"github.com/actionpulse/actionpulse/internal/auditlog"
 	"github.com/actionpulse/actionpulse/internal/credential"
 	"github.com/actionpulse/actionpulse/internal/model"
@@ -72,6 +73,20 @@ type Models interface {
 	Get(ctx context.Context, projectID, name string) (model.Record, error)
 	Put(ctx context.Context, at model.Place, c model.Content) (model.Record, bool, error)
 	Delete(ctx context.Context, at model.Place) error
+}
+
+// Alerts manages alerts, of projects that exist; see alert.Service.
+type Alerts interface {
+	Create(ctx context.Context, at alert.Place, d alert.Definition) (alert.Alert, error)
+	List(ctx context.Context, projectID, after string, limit int) ([]alert.Alert, error)
+	Get(ctx context.Context, projectID, alertID string) (alert.Alert, error)
+	Update(ctx context.Context, at alert.Place, edit func(*alert.Definition) error) (alert.Alert, error)
+	Delete(ctx context.Context, at alert.Place) error
+	Mute(ctx context.Context, at alert.Place, until time.Time) (alert.Alert, error)
+	Unmute(ctx context.Context, at alert.Place) (alert.Alert, error)
+	Resolve(ctx context.Context, at alert.Place) (alert.Alert, error)
+	History(ctx context.Context, projectID string, p alert.HistoryParams) ([]alert.Entry, error)
+	Preview(ctx context.Context, p alert.PreviewParams) ([]alert.Previewed, error)
 }
 
 // Webhooks manages webhook endpoints, of projects that exist; see

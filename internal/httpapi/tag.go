@@ -33,7 +33,7 @@ var tags = []struct {
 	{tagProjects, "Projects of an organization."},
 	{tagKeys, "Ingest keys, project keys and CI/CD tokens. A secret is shown once."},
 	{tagQueries, "Questions about stored events, and what intake saw lately."},
-	{tagAlerts, "Release markers, made by hand or by a CI/CD pipeline."},
+	{tagAlerts, "Alerts on metrics, and release markers beside them, made by hand or by a CI/CD pipeline."},
 	{tagKeyedWork, "What an Idempotency-Key names."},
 	{tagCredits, "Customers, balances and the ledger of movements. Amounts are decimals, and nothing is ever rounded."},
 	{tagFlows, "Definitions of paid work, published as numbered versions that never change."},

@@ -38,11 +38,13 @@ type Type string
 const (
 	MovementCreated Type = "movement.created"
 	BalanceLow      Type = "balance.low"
+	AlertFired      Type = "alert.fired"
+	AlertResolved   Type = "alert.resolved"
 	Test            Type = "webhook.test"
 )
 
 // Types are those that an endpoint can ask for.
-var Types = []Type{MovementCreated, BalanceLow}
+var Types = []Type{MovementCreated, BalanceLow, AlertFired, AlertResolved}
 
 // Endpoint is where messages are sent to.
 type Endpoint struct {

@@ -67,6 +67,27 @@ func Notices(c *Change, subscribers []Subscriber, newID func() (string, error)) 
 	return append(notices, low...), err
 }
 
+// Fact is something to be told that is no change of a balance.
+type Fact struct {
+	// Ref names the message: a UUID that no other fact has.
+	Ref       string
+	ProjectID string
+	Type      Type
+	At        time.Time
+	// Data is what is told.
+	Data any
+}
+
+// FactNotice is the message about a fact. It is for no endpoint if none of the
+// subscribers wants it.
+func FactNotice(f *Fact, subscribers []Subscriber) (Notice, error) {
+	m, err := newMessage(f.Ref, f.Type, f.ProjectID, f.At, f.Data)
+	return Notice{Message: m, Endpoints: wanting(subscribers, f.Type)}, err
+}
+
+// MessageID is the id of the message about the fact that ref names.
+func MessageID(ref string) string { return messagePrefix + ref }
+
 // wanting are the endpoints that want a type.
 func wanting(subscribers []Subscriber, t Type) []string {
 	var to []string
@@ -131,7 +152,7 @@ func newMessage(ref string, t Type, projectID string, at time.Time, data any) (M
 	if err != nil {
 		return Message{}, fmt.Errorf("encode a message of type %s: %w", t, err)
 	}
-	return Message{ID: messagePrefix + ref, ProjectID: projectID, Type: t, Body: body, At: at}, nil
+	return Message{ID: MessageID(ref), ProjectID: projectID, Type: t, Body: body, At: at}, nil
 }
 
 func balanceOf(b credit.Balance) api.Balance {

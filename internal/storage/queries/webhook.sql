@@ -84,3 +84,6 @@ DELETE FROM webhook_messages WHERE id IN (
 
 -- name: LockWebhookEndpoint :execrows
 UPDATE webhook_endpoints SET failing_since = failing_since WHERE project_id = $1 AND id = $2 AND state <> 'deleted';
+
+-- name: ListWebhookSubscribers :many
+SELECT id, event_types, low_balance FROM webhook_endpoints WHERE project_id = $1 AND state = 'enabled' ORDER BY id;

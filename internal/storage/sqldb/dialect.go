@@ -61,6 +61,9 @@ type messenger interface {
 	// those who listen there that something was changed; empty when there can
 	// be no others.
 	announce() string
+	// now is a query for the time by the engine's own clock, in microseconds;
+	// empty when that is this machine's.
+	now() string
 	// listen calls changed when it begins to listen and for each announcement,
 	// until the context ends or the connection is lost.
 	listen(ctx context.Context, changed func()) error

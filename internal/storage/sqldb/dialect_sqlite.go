@@ -146,6 +146,8 @@ func (s sqliteDialect) repeatable(error) bool { return false }
 // announce is empty: the data folder has one process.
 func (s sqliteDialect) announce() string { return "" }
 
+func (s sqliteDialect) now() string { return "" }
+
 func (s sqliteDialect) listen(ctx context.Context, _ func()) error {
 	<-ctx.Done()
 	return context.Cause(ctx)

@@ -14,6 +14,10 @@ const closeTimeout = time.Second
 
 func (p postgresDialect) announce() string { return `SELECT pg_notify($1, '')` }
 
+func (p postgresDialect) now() string {
+	return `SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS bigint)`
+}
+
 // listen has a connection of its own: one of the pool would be given to others
 // between two announcements.
 func (p postgresDialect) listen(ctx context.Context, changed func()) (err error) {

@@ -8,6 +8,63 @@ import (
 	"database/sql"
 )
 
+type Alert struct {
+	ID           string
+	ProjectID    string
+	Name         string
+	Source       string
+	Metric       string
+	Period       string
+	Timezone     string
+	Condition    string
+	ForPeriods   int64
+	ResolveAfter int64
+	Revision     int64
+	NextStart    int64
+	NextEnd      int64
+	Attempts     int64
+	RetryAt      sql.NullInt64
+	Problem      sql.NullString
+	ProblemSince sql.NullInt64
+	State        string
+	GoodRun      int64
+	BadRun       int64
+	FiringSince  sql.NullInt64
+	FiredEntry   sql.NullString
+	Told         int64
+	MutedAt      sql.NullInt64
+	MutedUntil   sql.NullInt64
+	LastStart    sql.NullInt64
+	LastEnd      sql.NullInt64
+	LastVerdict  sql.NullString
+	LastProblem  sql.NullString
+	LastValue    sql.NullFloat64
+	LastBaseline sql.NullFloat64
+	LastAt       sql.NullInt64
+	CreatedAt    int64
+	UpdatedAt    int64
+	DeletedAt    sql.NullInt64
+}
+
+type AlertHistory struct {
+	Number      int64
+	ID          string
+	AlertID     string
+	Kind        string
+	At          int64
+	UserID      sql.NullString
+	Reason      sql.NullString
+	PeriodStart sql.NullInt64
+	PeriodEnd   sql.NullInt64
+	Value       sql.NullFloat64
+	Baseline    sql.NullFloat64
+	Problem     sql.NullString
+	Until       sql.NullInt64
+	Periods     sql.NullInt64
+	Muted       int64
+	Releases    string
+}
+
 type AuditEntry struct {
 	ID             string
 	OrganizationID string

@@ -23,3 +23,19 @@ func TimeOf(n sql.NullInt64) time.Time {
 	}
 	return time.UnixMicro(n.Int64).UTC()
 }
+
+// NullFloat is a column of numbers that is null for nil.
+func NullFloat(v *float64) sql.NullFloat64 {
+	if v == nil {
+		return sql.NullFloat64{}
+	}
+	return sql.NullFloat64{Float64: *v, Valid: true}
+}
+
+// FloatOf reads what NullFloat has written.
+func FloatOf(n sql.NullFloat64) *float64 {
+	if !n.Valid {
+		return nil
+	}
+	return &n.Float64
+}

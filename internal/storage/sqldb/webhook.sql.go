@@ -459,6 +459,39 @@ func (q *Queries) ListWebhookEndpoints(ctx context.Context, arg ListWebhookEndpo
 	return items, nil
 }
 
+const listWebhookSubscribers = `-- name: ListWebhookSubscribers :many
+SELECT id, event_types, low_balance FROM webhook_endpoints WHERE project_id = $1 AND state = 'enabled' ORDER BY id
+`
+
+type ListWebhookSubscribersRow struct {
+	ID         string
+	EventTypes string
+	LowBalance string
+}
+
+func (q *Queries) ListWebhookSubscribers(ctx context.Context, projectID string) ([]ListWebhookSubscribersRow, error) {
+	rows, err := q.db.QueryContext(ctx, listWebhookSubscribers, projectID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []ListWebhookSubscribersRow
+	for rows.Next() {
+		var i ListWebhookSubscribersRow
+		if err := rows.Scan(&i.ID, &i.EventTypes, &i.LowBalance); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const lockWebhookEndpoint = `-- name: LockWebhookEndpoint :execrows
 UPDATE webhook_endpoints SET failing_since = failing_since WHERE project_id = $1 AND id = $2 AND state <> 'deleted'
 `
