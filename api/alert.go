@@ -58,7 +58,7 @@ type Alert struct {
 	ProblemSince   *string          `json:"problem_since"   format:"date-time"`
 	Muted          bool             `json:"muted"           doc:"While it is muted it is judged and recorded, and nothing is sent."`
 	MutedUntil     *string          `json:"muted_until"     doc:"Null if it is muted for ever, or not."                                                      format:"date-time"`
-	LastEvaluation *AlertEvaluation `json:"last_evaluation" doc:"The period that was judged last; null before the first."                                    nullable:"true"`
+	LastEvaluation *AlertEvaluation `json:"last_evaluation,omitempty" doc:"The period that was judged last; absent before the first."`
 	NextPeriod     AlertPeriod      `json:"next_period"     doc:"The period that is judged next."`
 	CreatedAt      string           `json:"created_at"      format:"date-time"`
 	UpdatedAt      string           `json:"updated_at"      format:"date-time"`
@@ -110,7 +110,7 @@ type AlertEntry struct {
 	At       string         `json:"at"       format:"date-time"`
 	UserID   *string        `json:"user_id"  doc:"Who did it; null if a period did."                                                     format:"uuid"`
 	Reason   *string        `json:"reason"   doc:"Why it was resolved."                                                                  enum:"recovered,by_hand,changed,deleted"`
-	Period   *AlertPeriod   `json:"period"   nullable:"true"`
+	Period   *AlertPeriod   `json:"period,omitempty" doc:"Absent if it is not about one."`
 	Value    *float64       `json:"value"`
 	Baseline *float64       `json:"baseline"`
 	Change   *float64       `json:"change"   doc:"In per cent of the baseline."`
@@ -148,7 +148,7 @@ type AlertResolved struct {
 	Alert          AlertAbout     `json:"alert"`
 	Reason         string         `json:"reason"           doc:"recovered, by_hand, changed or deleted."`
 	UserID         *string        `json:"user_id"          doc:"Who did it; null if a period did."`
-	Period         *AlertPeriod   `json:"period"           doc:"The good period; null if there is none."`
+	Period         *AlertPeriod   `json:"period,omitempty" doc:"The good period; absent if there is none."`
 	Value          *float64       `json:"value"`
 	Baseline       *float64       `json:"baseline"`
 	Change         *float64       `json:"change"`

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/actionpulse/actionpulse/api"
+	"github.com/actionpulse/actionpulse/internal/alert"
 	"github.com/actionpulse/actionpulse/internal/config"
 	"github.com/actionpulse/actionpulse/internal/fault"
 	"github.com/actionpulse/actionpulse/internal/httpapi"
@@ -47,6 +48,9 @@ type server struct {
 	space    *spaceGuard
 	intake   *intake.Service
 	services *services
+	// health counts what this server takes in.
+	health   *alert.Health
+	alerts   alerts
 	draining atomic.Bool
 }
 
@@ -64,7 +68,7 @@ func Serve(ctx context.Context, p ServeParams) error {
 		}
 		fatal(err)
 	}
-	s := &server{params: p, folder: f, metrics: telemetry.NewMetrics()}
+	s := &server{params: p, folder: f, metrics: telemetry.NewMetrics(), health: alert.NewHealth()}
 	var err error
 	s.stores, err = s.folder.open(ctx, openParams{
 		Database: p.Config.Database, EventStore: p.Config.EventStore, Log: p.Log, Fatal: p.Fatal,
@@ -134,7 +138,7 @@ func (s *server) widenWindow(ctx context.Context) error {
 func (s *server) serve(ctx context.Context, listener net.Listener) error {
 	s.intake = intake.New(intake.Params{
 		Store: s.stores.intake, Window: s.params.Config.Intake.Window, Clock: s.params.Clock,
-		Guard: s.space.guard, Fatal: s.params.Fatal, Observer: intakeObserver{s.metrics.Intake},
+		Guard: s.space.guard, Fatal: s.params.Fatal, Observer: intakeObserver{s.metrics.Intake, s.health},
 	})
 	handler, err := s.handler()
 	if err != nil {
@@ -185,6 +189,8 @@ func (s *server) serve(ctx context.Context, listener net.Listener) error {
 func (s *server) work(ctx context.Context, workers *sync.WaitGroup, failed chan<- error) {
 	workers.Go(func() { s.space.run(ctx) })
 	workers.Go(func() { s.monitor(ctx) })
+	workers.Go(func() { s.judgeAlerts(ctx) })
+	workers.Go(func() { s.sweepAlerts(ctx) })
 	workers.Go(func() {
 		if err := s.materializer().Run(ctx); err != nil {
 			failed <- err
@@ -251,16 +257,19 @@ func (s *server) monitor(ctx context.Context) {
 }
 
 func (s *server) measure(ctx context.Context) error {
-	position, at := s.intake.Decided()
-	mark, err := s.stores.events.Mark(ctx)
+	p, err := s.progress(ctx)
 	if err != nil {
 		return err
 	}
-	if mark.Position < position {
-		at = mark.Received
+	s.metrics.Materializer.Backlog(p.backlog)
+	s.metrics.Materializer.StoredThrough(p.through)
+	now := time.Now()
+	waited, err := s.waited(p.mark, now)
+	if err != nil {
+		return err
 	}
-	s.metrics.Materializer.Backlog(position - min(position, mark.Position))
-	s.metrics.Materializer.StoredThrough(time.UnixMilli(at))
+	s.health.Lag(now, waited)
+	s.metrics.Materializer.Lag(waited)
 	wal, err := s.stores.events.WALBytes()
 	if err != nil {
 		return err

@@ -228,6 +228,7 @@ func (s *server) handler() (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("set up queries: %w", err)
 	}
+	s.alerts = s.newAlerts(querier)
 	accounts := s.services.accounts
 	return httpapi.New(httpapi.Params{
 		Intake:        s.intake,
@@ -243,6 +244,7 @@ func (s *server) handler() (http.Handler, error) {
 		Markers:       s.services.markers,
 		Work:          s.services.work,
 		Webhooks:      s.services.webhooks.service,
+		Alerts:        s.alerts.service,
 		Models:        s.services.models,
 		Credits:       s.services.credits,
 		Customers:     s.services.customers,

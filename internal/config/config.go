@@ -39,6 +39,7 @@ type Config struct {
 	Intake       Intake       `embed:"" prefix:"intake."`
 	Credits      Credits      `embed:"" prefix:"credits."`
 	Webhooks     Webhooks     `embed:"" prefix:"webhooks."`
+	Alerts       Alerts       `embed:"" prefix:"alerts."`
 	Flows        Flows        `embed:"" prefix:"flows."`
 	Rate         Rate         `embed:"" prefix:"rate."`
 	Quota        Quota        `embed:""`
@@ -64,6 +65,12 @@ type Credits struct {
 // Webhooks is where webhooks may be sent to.
 type Webhooks struct {
 	AllowPrivate bool `name:"allow_private" default:"false" help:"Send webhooks to addresses of private networks and of this machine, too."`
+}
+
+// Alerts is how alerts are judged.
+type Alerts struct {
+	Evaluate bool          `name:"evaluate" default:"true" help:"Judge alerts by the events of this server. Where several servers share a database, only those that take in events should."`
+	Settle   time.Duration `name:"settle" default:"1m" help:"How long after its end a period is judged, for events that come later than they happened."`
 }
 
 // Flows is how flows are run and what they may call.

@@ -22,6 +22,7 @@ func (c *Config) Validate() error {
 		between("intake.body_timeout", c.Intake.BodyTimeout, 100*time.Millisecond, 10*time.Minute),
 		between("intake.body_memory", c.Intake.BodyMemory, 8<<20, 1<<40),
 		between("credits.response_retention", c.Credits.ResponseRetention, time.Second, 10*365*24*time.Hour),
+		between("alerts.settle", c.Alerts.Settle, 0, time.Hour),
 		between("flows.concurrency", c.Flows.Concurrency, 1, 100_000),
 		validEndpoint("flows.otlp_endpoint", c.Flows.OTLPEndpoint),
 		between("flows.trace_retention", c.Flows.TraceRetention, time.Second, 10*365*24*time.Hour),

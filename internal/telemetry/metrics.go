@@ -18,6 +18,7 @@ type Metrics struct {
 	Intake       *Intake
 	Materializer *Materializer
 	Storage      *Storage
+	Alerts       *Alerts
 }
 
 // NewMetrics returns counters that stand at zero, registered in a registry of
@@ -35,6 +36,7 @@ func NewMetrics() *Metrics {
 		Intake:       newIntake(f),
 		Materializer: newMaterializer(f),
 		Storage:      newStorage(f),
+		Alerts:       newAlerts(f),
 	}
 }
 

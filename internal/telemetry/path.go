@@ -93,6 +93,7 @@ type Materializer struct {
 	quarantined   prometheus.Counter
 	backlogItems  prometheus.Gauge
 	storedThrough prometheus.Gauge
+	lag           prometheus.Gauge
 }
 
 func newMaterializer(f factory) *Materializer {
@@ -121,6 +122,10 @@ func newMaterializer(f factory) *Materializer {
 			"materializer", "stored_through_seconds",
 			"Everything acknowledged before this time (seconds since 1970) can be queried.",
 		}),
+		lag: f.gauge(name{
+			"materializer", "lag_seconds",
+			"How long the oldest record has waited that is not in the event store.",
+		}),
 	}
 }
 
@@ -146,6 +151,9 @@ func (m *Materializer) Backlog(items uint64) {
 func (m *Materializer) StoredThrough(t time.Time) {
 	m.storedThrough.Set(float64(t.UnixMilli()) / 1000)
 }
+
+// Lag states how long the oldest waiting record has waited.
+func (m *Materializer) Lag(d time.Duration) { m.lag.Set(d.Seconds()) }
 
 // Storage states how the data folder is. Its methods are safe for concurrent
 // use.

@@ -31,6 +31,7 @@ type App struct {
 	Queries        *Queries
 	ModelProviders *ModelProviders
 	Webhooks       *Webhooks
+	Alerts         *Alerts
 	Server         *Server
 
 	link    *link
@@ -51,7 +52,7 @@ func NewApp(server string, options ...Option) (*App, error) {
 		IngestKeys:  &IngestKeys{newSecretKeys(l, "/ingest-keys", "IngestKey")},
 		ProjectKeys: new(newSecretKeys(l, "/project-keys", "ProjectKey")),
 		CITokens:    new(newSecretKeys(l, "/ci-tokens", "CIToken")),
-		Markers:     &Markers{l}, Queries: &Queries{l}, ModelProviders: &ModelProviders{l}, Webhooks: &Webhooks{l}, Server: &Server{l},
+		Markers:     &Markers{l}, Queries: &Queries{l}, ModelProviders: &ModelProviders{l}, Webhooks: &Webhooks{l}, Alerts: &Alerts{l}, Server: &Server{l},
 		link: l, session: s,
 	}, nil
 }

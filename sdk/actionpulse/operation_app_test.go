@@ -174,3 +174,36 @@ var projectMethods = map[string][]method{
 var marker = api.MarkerContent{Version: "1.4.2", TS: new("2026-05-01T12:00:00Z"), Metadata: raw}
 
 var asked = api.Question{From: "2026-05-01T00:00:00Z", To: "2026-05-02T00:00:00Z"}
+
+var watched = api.NewAlert{
+	Name: "a", Source: api.AlertSource{Type: "trend", Event: "e"}, Period: "1h",
+	Condition: api.AlertCondition{Type: "threshold", Direction: "above", Value: new(1.5)},
+}
+
+var alertMethods = map[string][]method{
+	"listAlerts": {
+		func(ctx context.Context, c *clients) error { return of(c.app.Alerts.List(ctx, one, page)) },
+		func(ctx context.Context, c *clients) error { return drain(c.app.Alerts.All(ctx, one, page)) },
+	},
+	"createAlert": {func(ctx context.Context, c *clients) error { return of(c.app.Alerts.Create(ctx, one, watched)) }},
+	"previewAlert": {
+		func(ctx context.Context, c *clients) error { return of(c.app.Alerts.Preview(ctx, one, watched, 7)) },
+		func(ctx context.Context, c *clients) error { return of(c.app.Alerts.Preview(ctx, one, watched, 0)) },
+	},
+	"getAlert": {func(ctx context.Context, c *clients) error { return of(c.app.Alerts.Get(ctx, one, two)) }},
+	"updateAlert": {func(ctx context.Context, c *clients) error {
+		return of(c.app.Alerts.Update(ctx, one, two, api.AlertChange{Name: new("b")}))
+	}},
+	"deleteAlert": {func(ctx context.Context, c *clients) error { return c.app.Alerts.Delete(ctx, one, two) }},
+	"muteAlert": {func(ctx context.Context, c *clients) error {
+		return of(c.app.Alerts.Mute(ctx, one, two, api.AlertMute{}))
+	}},
+	"unmuteAlert":  {func(ctx context.Context, c *clients) error { return of(c.app.Alerts.Unmute(ctx, one, two)) }},
+	"resolveAlert": {func(ctx context.Context, c *clients) error { return of(c.app.Alerts.Resolve(ctx, one, two)) }},
+	"listAlertHistory": {
+		func(ctx context.Context, c *clients) error { return of(c.app.Alerts.History(ctx, one, two, page)) },
+		func(ctx context.Context, c *clients) error {
+			return drain(c.app.Alerts.AllHistory(ctx, one, two, page))
+		},
+	},
+}

@@ -64,7 +64,7 @@ func drain[T any](all iter.Seq2[T, error]) error {
 
 // methods are all methods that send a request, by the operation that they ask
 // for.
-var methods = []map[string][]method{creditMethods, flowMethods, accountMethods, projectMethods, serverMethods}
+var methods = []map[string][]method{creditMethods, flowMethods, accountMethods, projectMethods, alertMethods, serverMethods}
 
 var page = actionpulse.Page{Limit: 7, Cursor: "YQ"}
 

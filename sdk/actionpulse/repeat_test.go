@@ -20,6 +20,7 @@ var once = []string{
 	"createProject", "renameProject", "createIngestKey", "importIngestKey", "revokeIngestKey", "rotateIngestKey",
 	"createProjectKey", "revokeProjectKey", "rotateProjectKey", "createCIToken", "revokeCIToken", "rotateCIToken",
 	"createMarker", "deleteMarker", "putModelProvider", "deleteModelProvider",
+	"createAlert", "updateAlert", "deleteAlert", "muteAlert", "unmuteAlert", "resolveAlert",
 	"createWebhook", "updateWebhook", "deleteWebhook", "rotateWebhookSecret", "testWebhook", "resendWebhookDelivery",
 }
 

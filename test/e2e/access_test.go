@@ -44,7 +44,7 @@ func (p place) fill(op operation) string {
 		id = p.organization
 	}
 	filled := strings.ReplaceAll(op.path, "{id}", id)
-	for _, name := range []string{"{user_id}", "{invitation_id}", "{key_id}", "{marker_id}", "{webhook_id}", "{delivery_id}", "{provider}", "{execution_id}"} {
+	for _, name := range []string{"{user_id}", "{invitation_id}", "{key_id}", "{marker_id}", "{alert_id}", "{webhook_id}", "{delivery_id}", "{provider}", "{execution_id}"} {
 		filled = strings.ReplaceAll(filled, name, p.other)
 	}
 	return filled
@@ -64,7 +64,8 @@ func (op operation) body() string {
 		"/query":    `{"type":"events","from":"2024-01-01T00:00:00Z","to":"2024-01-02T00:00:00Z"}`,
 		"/webhooks": `{"url":"https://example.com/","events":["movement.created"]}`, "/webhooks/{webhook_id}": `{"enabled":true}`,
 		"/model-providers/{provider}": `{"base_url":"https://example.com/v1"}`,
-		"/rotate-secret":              `{}`, "/release-markers": `{"version":"1"}`, "/deploy": `{"version":"1"}`,
+		"/alerts":                     alertBody, "/alerts/preview": alertBody, "/alerts/{alert_id}": `{"name":"x"}`, "/mute": `{}`,
+		"/rotate-secret": `{}`, "/release-markers": `{"version":"1"}`, "/deploy": `{"version":"1"}`,
 	} {
 		if strings.HasSuffix(op.path, suffix) {
 			return body
@@ -72,6 +73,8 @@ func (op operation) body() string {
 	}
 	return `{"name":"x"}`
 }
+
+const alertBody = `{"name":"x","source":{"type":"trend"},"period":"1h","condition":{"type":"threshold","direction":"above","value":1}}`
 
 // open are the operations that take no credential.
 var open = []operation{
@@ -152,7 +155,7 @@ func (op operation) least() string {
 		return "admin"
 	case op.method == "GET", strings.HasPrefix(op.path, "/api/v1/auth/"):
 		return "viewer"
-	case strings.HasSuffix(op.path, "/query"), strings.Contains(op.path, "/release-markers"):
+	case strings.HasSuffix(op.path, "/query"), strings.Contains(op.path, "/release-markers"), strings.Contains(op.path, "/alerts"):
 		return "member"
 	default:
 		return "admin"
