@@ -23,6 +23,8 @@ const (
 	CodeUnsupportedMediaType Code = "unsupported_media_type"
 	CodeValidationFailed     Code = "validation_failed"
 	CodeRateLimited          Code = "rate_limited"
+	CodeQuotaExceeded        Code = "quota_exceeded"
+	CodeTrialQuotaExceeded   Code = "trial_quota_exceeded"
 	CodeInternal             Code = "internal"
 	CodeUnavailable          Code = "unavailable"
 	CodeQueryTimeout         Code = "query_timeout"
@@ -218,6 +220,18 @@ var Catalogue = []Spec{
 		"the rate budget of the key is used up, or a password was wrong too often",
 		"wait exactly Retry-After seconds and send the same request again",
 		KeyUntouched,
+	},
+	{
+		CodeQuotaExceeded, http.StatusTooManyRequests, false, false,
+		"the organization's plan allows no more this month of what details.resource names; nothing of the request was taken",
+		"keep what is to be sent until details.resets_at, or until the organization has another plan",
+		"",
+	},
+	{
+		CodeTrialQuotaExceeded, http.StatusTooManyRequests, false, false,
+		"the same of a trial plan",
+		"keep what is to be sent until the organization has another plan, or until details.resets_at",
+		"",
 	},
 	{
 		CodeInternal, http.StatusInternalServerError, true, true,

@@ -30,6 +30,9 @@ type ErrorDetails struct {
 	ExecutionID string      `json:"execution_id,omitempty" doc:"The execution that has failed, or that the hold belongs to."                        format:"uuid"`
 	CreditType  string      `json:"credit_type,omitempty"  doc:"The credits of which there are not enough."`
 	Balance     *Balance    `json:"balance,omitempty"      doc:"What the customer has of them."`
+	Resource    Resource    `json:"resource,omitempty"     doc:"What of the organization's quota is used up."                                       enum:"events,storage"`
+	Quota       int64       `json:"limit,omitempty"        doc:"How much of it the plan allows in a month: events, or bytes."`
+	ResetsAt    string      `json:"resets_at,omitempty"    doc:"When the next month begins."                                                        format:"date-time"`
 	Hint        string      `json:"hint,omitempty"         doc:"What to narrow."`
 	Issues      []FlowIssue `json:"issues,omitempty"       doc:"What is wrong with the definition of a flow, at most 50."`
 	MoreIssues  int         `json:"more_issues,omitempty"  doc:"How many issues are not listed."`

@@ -20,6 +20,7 @@ import (
 	"github.com/actionpulse/actionpulse/internal/intake"
 	"github.com/actionpulse/actionpulse/internal/intakestore"
 	"github.com/actionpulse/actionpulse/internal/materializer"
+	"github.com/actionpulse/actionpulse/internal/quota"
 	"github.com/actionpulse/actionpulse/internal/storage/ledger"
 	"github.com/actionpulse/actionpulse/internal/storage/sqlstore"
 	"github.com/actionpulse/actionpulse/internal/telemetry"
@@ -51,6 +52,7 @@ type server struct {
 	// health counts what this server takes in.
 	health   *alert.Health
 	alerts   alerts
+	meter    *quota.Meter
 	draining atomic.Bool
 }
 
@@ -81,6 +83,9 @@ func Serve(ctx context.Context, p ServeParams) error {
 
 func (s *server) run(ctx context.Context) error {
 	if err := s.widenWindow(ctx); err != nil {
+		return err
+	}
+	if err := s.startMeter(ctx); err != nil {
 		return err
 	}
 	cipher, err := s.folder.openCipher(ctx, s.params.Config.SecretKey, sqlstore.New(s.stores.sql).SecretKeyIDs)
@@ -138,7 +143,7 @@ func (s *server) widenWindow(ctx context.Context) error {
 func (s *server) serve(ctx context.Context, listener net.Listener) error {
 	s.intake = intake.New(intake.Params{
 		Store: s.stores.intake, Window: s.params.Config.Intake.Window, Clock: s.params.Clock,
-		Guard: s.space.guard, Fatal: s.params.Fatal, Observer: intakeObserver{s.metrics.Intake, s.health},
+		Guard: s.space.guard, Quota: s.meter, Fatal: s.params.Fatal, Observer: intakeObserver{s.metrics.Intake, s.health},
 	})
 	handler, err := s.handler()
 	if err != nil {

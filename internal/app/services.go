@@ -252,6 +252,7 @@ func (s *server) handler() (http.Handler, error) {
 		Flows:         s.services.flows,
 		FlowSchema:    s.services.flows.Schema(),
 		Executions:    s.services.executions,
+		Usage:         quota.NewReporter(s.meter, usageHistory{s.stores.events}),
 		Limiter: quota.New(quota.Params{
 			Key:     quota.Limit{Rate: c.Rate.RequestsPerSecond, Burst: c.Rate.Burst},
 			Browser: quota.Limit{Rate: c.Rate.BrowserRequestsPerSecond, Burst: c.Rate.BrowserBurst},

@@ -66,8 +66,8 @@ func NewService(p Params) *Service {
 // Authenticate returns whom a secret speaks for. Faults: unauthenticated when
 // it is empty, unknown, revoked, expired without being an access token, or its
 // user has left the organization; token_expired for an access token past its
-// time; payment_required when the organization is suspended; unavailable when
-// the store fails. A secret seen within the TTL costs no query.
+// time; payment_required when the organization is suspended, with the credential
+// all the same; unavailable when the store fails. A secret seen within the TTL costs no query.
 func (s *Service) Authenticate(ctx context.Context, secret string) (Credential, error) {
 	if secret == "" || len(secret) > secretLimit {
 		return Credential{}, unauthenticated()
@@ -116,7 +116,7 @@ func (a *answer) judge(now time.Time) (Credential, error) {
 	case expired:
 		return Credential{}, fault.New(api.CodeTokenExpired, "the access token has expired")
 	case r.Suspended:
-		return Credential{}, fault.New(api.CodePaymentRequired, "the organization is suspended")
+		return r.Credential, fault.New(api.CodePaymentRequired, "the organization is suspended")
 	default:
 		return r.Credential, nil
 	}

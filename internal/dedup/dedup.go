@@ -91,3 +91,8 @@ func (g *Group) Decide(id record.Identity, fingerprint uint32) (Verdict, error) 
 	g.claims[id] = Claim{Received: g.now, Fingerprint: fingerprint}
 	return New, nil
 }
+
+// Undo takes back the claim of an item that this group has judged New: it will
+// not be accepted after all, and the next of its identity is judged as if it had
+// never come.
+func (g *Group) Undo(id record.Identity) { delete(g.claims, id) }

@@ -33,6 +33,8 @@ type access struct {
 	// keyInURL says that a browser token may come as ?key=, since a beacon
 	// cannot set headers.
 	keyInURL bool
+	// suspended says that a suspended organization may call it, too.
+	suspended bool
 	// cors says that pages of other origins may call it.
 	cors bool
 }
@@ -47,7 +49,7 @@ func (s *service) authenticate(x *exchange, a access) error {
 		return fault.New(api.CodeUnauthenticated, "send a credential: Authorization: Bearer …")
 	}
 	caller, err := s.Authenticator.Authenticate(x.r.Context(), secret)
-	if err != nil {
+	if err != nil && !(a.suspended && fault.CodeOf(err) == api.CodePaymentRequired) {
 		return err
 	}
 	x.caller = caller

@@ -14,6 +14,7 @@ var identifyOperation = operation{
 	description: "Adds one identify event each time it is called. A link that is there already stays exactly as it is. " +
 		"Of each trait the value with the latest ts counts.",
 	request: api.IdentifyRequest{},
+	errors:  codes(api.CodeQuotaExceeded, api.CodeTrialQuotaExceeded),
 	replies: []reply{{status: http.StatusAccepted, doc: "It is on disk.", body: api.Nothing{}}},
 }
 

@@ -135,8 +135,11 @@ func (rt route) refusals() []api.Spec {
 	possible := slices.Concat(codes(api.CodeInternal), rt.doc.errors)
 	if !rt.access.open {
 		possible = append(possible, codes(
-			api.CodeUnauthenticated, api.CodePaymentRequired, api.CodeForbidden, api.CodeRateLimited, api.CodeUnavailable,
+			api.CodeUnauthenticated, api.CodeForbidden, api.CodeRateLimited, api.CodeUnavailable,
 		)...)
+		if !rt.access.suspended {
+			possible = append(possible, api.Lookup(api.CodePaymentRequired))
+		}
 	}
 	if slices.Contains(rt.access.kinds, credential.Access) {
 		possible = append(possible, api.Lookup(api.CodeTokenExpired))

@@ -12,6 +12,7 @@ func accountRoutes() []route {
 	open := access{open: true}
 	viewer := access{kinds: []credential.Kind{credential.Access}, role: roleViewer}
 	admin := access{kinds: []credential.Kind{credential.Access}, role: roleAdmin}
+	suspended := access{kinds: []credential.Kind{credential.Access}, role: roleViewer, suspended: true}
 	const own = "/api/v1/organizations/{id}"
 	return slices.Concat([]route{
 		{"POST", "/api/v1/auth/login", open, jsonBody(authLimit), mutates, loginOperation, (*service).login},
@@ -32,6 +33,7 @@ func accountRoutes() []route {
 		{"GET", own + "/invitations", viewer, body{}, reads, listInvitationsOperation, (*service).listInvitations},
 		{"POST", own + "/invitations", admin, jsonBody(accountLimit), mutates, createInvitationOperation, (*service).createInvitation},
 		{"DELETE", own + "/invitations/{invitation_id}", admin, body{}, mutates, revokeInvitationOperation, (*service).revokeInvitation},
+		{"GET", own + "/usage", suspended, body{}, reads, getUsageOperation, (*service).getUsage},
 		{"GET", own + "/audit-log", admin, body{}, reads, listAuditLogOperation, (*service).listAuditLog},
 
 		{"GET", "/api/v1/projects", viewer, body{}, reads, listProjectsOperation, (*service).listProjects},

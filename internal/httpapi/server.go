@@ -40,9 +40,10 @@ import (
 // [intake.ErrNoAnswer] makes the connection end without an answer.
 type Intake interface {
 	// Track may refuse with invalid_json, validation_failed, forbidden,
-	// internal (nothing was accepted) or unavailable.
+	// quota_exceeded, trial_quota_exceeded, internal (nothing was accepted) or
+	// unavailable.
 	Track(ctx context.Context, src intake.Source, body []byte) (api.TrackResponse, error)
-	// Identify and Alias may refuse with the same codes.
+	// Identify and Alias may refuse with the same codes, Alias not for a quota.
 	Identify(ctx context.Context, src intake.Source, body []byte) error
 	Alias(ctx context.Context, src intake.Source, body []byte) error
 	// Debug says what intake saw lately of one project.
@@ -50,7 +51,8 @@ type Intake interface {
 }
 
 // Authenticator tells whom a secret speaks for. It may refuse with
-// unauthenticated, token_expired and payment_required.
+// unauthenticated, token_expired and payment_required, and in the last case says
+// whom it speaks for, too.
 type Authenticator interface {
 	Authenticate(ctx context.Context, secret string) (credential.Credential, error)
 }
@@ -107,6 +109,7 @@ type Params struct {
 	Books         Books
 	Flows         Flows
 	Executions    Executions
+	Usage         Usage
 	Limiter       Limiter
 	// FlowSchema is the JSON Schema of flows.
 	FlowSchema json.RawMessage

@@ -16,6 +16,7 @@ var trackOperation = operation{
 		"An item at fault is listed in rejected and spoils neither its neighbours nor the request. " +
 		"An event with an event_id that was accepted within the window is counted as a duplicate and not stored again.",
 	request: api.TrackRequest{},
+	errors:  codes(api.CodeQuotaExceeded, api.CodeTrialQuotaExceeded),
 	replies: []reply{{status: http.StatusAccepted, doc: "Every accepted event is on disk.", body: api.TrackResponse{}}},
 }
 
@@ -43,6 +44,9 @@ func source(x *exchange) intake.Source {
 		KeyKind:   keyKinds[x.caller.Kind],
 		Key:       x.caller.Number,
 		UserAgent: x.r.UserAgent(),
+
+		Organization: x.caller.OrganizationID,
+		Plan:         x.caller.Plan,
 	}
 }
 

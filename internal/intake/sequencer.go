@@ -33,6 +33,7 @@ type submission struct {
 	bytes    int
 	verdicts []dedup.Verdict
 	received int64
+	charge   charge
 	// position is that of the first new item; 0 if nothing is new.
 	position uint64
 	err      error
@@ -57,6 +58,7 @@ type sequencer struct {
 	clock    *windowClock
 	elapsed  func() time.Duration
 	guard    func() error
+	quota    Quota // nil: everything is admitted
 	fatal    func(error)
 	observer Observer
 	// stored holds a token when something new is on disk.
@@ -165,18 +167,10 @@ func (q *sequencer) decide(g *group) error {
 		q.observer.ClockJumped()
 		return err
 	}
-	q.decider.Begin(now, q.window)
-	entries := make([]intakestore.Entry, 0, len(g.subs))
-	fresh := make([]*submission, 0, len(g.subs))
-	for _, s := range g.subs {
-		s.received = now
-		entry := intakestore.Entry{Header: s.header}
-		if entry.Items, err = q.judge(s); err != nil {
-			return fault.Wrap(api.CodeInternal, err, "The claims could not be read; nothing was accepted")
-		}
-		if len(entry.Items) > 0 {
-			entries, fresh = append(entries, entry), append(fresh, s)
-		}
+	entries, fresh, err := q.judgeAll(g, now)
+	if err != nil {
+		q.giveBack(g)
+		return fault.Wrap(api.CodeInternal, err, "The claims could not be read; nothing was accepted")
 	}
 	if len(entries) == 0 {
 		return nil
@@ -190,6 +184,27 @@ func (q *sequencer) decide(g *group) error {
 		s.position = entries[i].Header.Position
 	}
 	return nil
+}
+
+// judgeAll returns what is to be written of a group, and of which requests. Those
+// that are over their quota have their error.
+func (q *sequencer) judgeAll(g *group, now int64) (entries []intakestore.Entry, fresh []*submission, err error) {
+	q.decider.Begin(now, q.window)
+	entries, fresh = make([]intakestore.Entry, 0, len(g.subs)), make([]*submission, 0, len(g.subs))
+	for _, s := range g.subs {
+		s.received = now
+		entry := intakestore.Entry{Header: s.header}
+		if entry.Items, err = q.judge(s); err != nil {
+			return nil, nil, err
+		}
+		if len(entry.Items) == 0 {
+			continue
+		}
+		if s.err = q.admit(s, entry.Items); s.err == nil {
+			entries, fresh = append(entries, entry), append(fresh, s)
+		}
+	}
+	return entries, fresh, nil
 }
 
 // judge fills in the verdicts of a request and returns its new items.

@@ -29,6 +29,10 @@ type Source struct {
 	// Key is the number of the credential.
 	Key       int64
 	UserAgent string
+	// Organization is whose project it is, Plan the plan that this has of its
+	// own; both are only looked at by Params.Quota.
+	Organization string
+	Plan         string
 }
 
 // Observer is told what intake does. Its methods must be quick.
@@ -56,6 +60,8 @@ type Params struct {
 	Clock  Clock
 	// Guard returns the refusal to give while nothing may be written, or nil.
 	Guard func() error
+	// Quota is asked about events that are new; nil admits all.
+	Quota Quota
 	// Fatal must end the process and not return.
 	Fatal    func(error)
 	Observer Observer
@@ -81,7 +87,7 @@ func New(p Params) *Service {
 		debug:    newDebugger(),
 		sequencer: &sequencer{
 			store: p.Store, window: p.Window.Milliseconds(), clock: clock, elapsed: p.Clock.Elapsed,
-			guard: p.Guard, fatal: p.Fatal, observer: p.Observer,
+			guard: p.Guard, quota: p.Quota, fatal: p.Fatal, observer: p.Observer,
 		},
 	}
 	s.sequencer.start()
@@ -107,8 +113,9 @@ func (s *Service) Debug(project uint32) api.IngestDebug { return s.debug.report(
 // Track takes in a batch of events. body is at most 1 MiB and may be reused
 // after the return. It returns once every accepted item is on disk. Errors:
 // 400 invalid_json, 403 forbidden (historical with a browser token), 422
-// validation_failed, 500 internal (nothing was accepted), 503 unavailable
-// (details.applied false), ErrNoAnswer.
+// validation_failed, 429 quota_exceeded and trial_quota_exceeded (something of
+// it is new; nothing was accepted), 500 internal (nothing was accepted), 503
+// unavailable (details.applied false), ErrNoAnswer.
 func (s *Service) Track(_ context.Context, src Source, body []byte) (api.TrackResponse, error) {
 	p := newParser()
 	defer p.release()
@@ -119,7 +126,7 @@ func (s *Service) Track(_ context.Context, src Source, body []byte) (api.TrackRe
 	if b.clock.Historical && src.KeyKind == record.KeyBrowser {
 		return api.TrackResponse{}, fault.New(api.CodeForbidden, "historical is for server and legacy keys only")
 	}
-	sub := &submission{header: header(src, b.clock), items: b.items, bytes: len(p.encoded)}
+	sub := &submission{header: header(src, b.clock), items: b.items, bytes: len(p.encoded), charge: src.charge()}
 	if len(sub.items) > 0 {
 		if err := s.sequencer.submit(sub); err != nil {
 			return api.TrackResponse{}, err
@@ -144,7 +151,8 @@ func (s *Service) Identify(_ context.Context, src Source, body []byte) error {
 	return s.submitOne(src, p, it)
 }
 
-// Alias links an anon_id to a user_id. Errors: as for Identify.
+// Alias links an anon_id to a user_id. It counts for no quota. Errors: as for
+// Identify, without 429.
 func (s *Service) Alias(_ context.Context, src Source, body []byte) error {
 	p := newParser()
 	defer p.release()
@@ -161,6 +169,9 @@ func (s *Service) submitOne(src Source, p *parser, it record.Item) error {
 		header: header(src, record.Clock{}),
 		items:  []intakestore.Item{{EventID: it.EventID, Encoded: p.encoded}},
 		bytes:  len(p.encoded),
+	}
+	if it.Type == record.ItemIdentify {
+		sub.charge = src.charge()
 	}
 	if err := s.sequencer.submit(sub); err != nil {
 		return err

@@ -71,6 +71,7 @@ type system struct {
 	clock   *clock
 	counter counter
 	guard   atomic.Pointer[fault.Error]
+	quota   intake.Quota
 	store   *intakestore.Store
 	service *intake.Service
 }
@@ -100,7 +101,7 @@ func (s *system) start() {
 		s.t.Fatal(err)
 	}
 	s.service = intake.New(intake.Params{
-		Store: s.store, Window: 48 * time.Hour, Clock: s.clock, Observer: &s.counter,
+		Store: s.store, Window: 48 * time.Hour, Clock: s.clock, Observer: &s.counter, Quota: s.quota,
 		Guard: func() error {
 			if f := s.guard.Load(); f != nil {
 				return f

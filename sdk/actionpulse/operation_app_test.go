@@ -28,6 +28,10 @@ var accountMethods = map[string][]method{
 	"renameOrganization": {func(ctx context.Context, c *clients) error {
 		return of(c.app.Organizations.Rename(ctx, one, api.NewOrganization{Name: "o"}))
 	}},
+	"getUsage": {
+		func(ctx context.Context, c *clients) error { return of(c.app.Organizations.Usage(ctx, one, "2026-11")) },
+		func(ctx context.Context, c *clients) error { return of(c.app.Organizations.Usage(ctx, one, "")) },
+	},
 	"listAuditLog": {
 		func(ctx context.Context, c *clients) error { return of(c.app.Organizations.AuditLog(ctx, one, page)) },
 		func(ctx context.Context, c *clients) error {

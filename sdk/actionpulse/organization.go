@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"net/http"
+	"net/url"
 
 	"github.com/actionpulse/actionpulse/api"
 )
@@ -36,6 +37,15 @@ func (o *Organizations) Get(ctx context.Context, id string) (*api.Organization, 
 // Rename gives an organization another name.
 func (o *Organizations) Rename(ctx context.Context, id string, n api.NewOrganization) (*api.Organization, error) {
 	return fetch[api.Organization](ctx, o.link, changes("renameOrganization", http.MethodPatch, organizationPath, id).with(n))
+}
+
+// Usage returns what an organization has used in a month such as 2026-11, and
+// what its plan allows; of the present month if that is empty. It also answers
+// while the organization is suspended.
+func (o *Organizations) Usage(ctx context.Context, id, month string) (*api.OrganizationUsage, error) {
+	ask := url.Values{}
+	setText(ask, "month", month)
+	return fetch[api.OrganizationUsage](ctx, o.link, reads("getUsage", organizationPath+"/usage", id).ask(ask))
 }
 
 // AuditLog returns a page of what was changed, latest first.

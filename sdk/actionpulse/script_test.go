@@ -68,7 +68,7 @@ func says(status int, body string, header ...string) http.HandlerFunc {
 // that to a batch, which accounts for what was sent.
 const something = `{"id":"x-1","movement":{"id":"m-1"},"execution":{"id":"x-1","status":"succeeded"},"items":[],"flow":{"slug":"f"},
 	"customer":"ada","customers":[],"rates":[],"hold":{"id":"h-1"},"access_token":"t","status":"ok","key":"k","slug":"f","marker":{"id":"m"},
-	"unit":{"id":"u"},"name":"n","balances":{},"steps":[],"stored_through":"2026-05-01T00:00:00Z","queue_ok":true,"user_id":"u","organization_id":"o","external_user_id":"ada"}`
+	"unit":{"id":"u"},"name":"n","balances":{},"steps":[],"stored_through":"2026-05-01T00:00:00Z","queue_ok":true,"user_id":"u","organization_id":"o","external_user_id":"ada","month":"2026-11"}`
 
 // oneTaken is the answer to a batch of one event.
 const oneTaken = `{"accepted":1,"duplicates":0,"rejected":[]}`

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -71,7 +72,7 @@ type cause func(*testing.T, *apptest.Running) refusal
 // the catalogue says of it. Causes that need nothing of their own share a
 // server.
 func TestEveryCodeHasACause(t *testing.T) {
-	shared := apptest.New(t, private).MustServe()
+	shared := apptest.New(t, slices.Concat([]string{private}, plans)...).MustServe()
 	causes := map[api.Code]cause{
 		api.CodeInvalidCredentials: func(t *testing.T, r *apptest.Running) refusal {
 			return send(t, "POST", r.URL+"/api/v1/auth/login", "", strings.NewReader(loginBody(r.Setup.Email, "wrong")))
@@ -116,6 +117,8 @@ func TestEveryCodeHasACause(t *testing.T) {
 			r.TrackNew(1)
 			return send(t, "POST", r.URL+"/v1/track", r.Setup.ServerKey, strings.NewReader(goodBatch))
 		},
+		api.CodeQuotaExceeded:      exhausted("one"),
+		api.CodeTrialQuotaExceeded: exhausted("trial"),
 		api.CodeInternal: func(t *testing.T, _ *apptest.Running) refusal {
 			r := apptest.New(t, "--storage.min_free_bytes", "900TB").MustServe()
 			return send(t, "POST", r.URL+"/v1/track", r.Setup.ServerKey, strings.NewReader(goodBatch))
