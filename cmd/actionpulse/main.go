@@ -28,6 +28,8 @@ type commandLine struct {
 	DeployMarker deployMarkerCommand `cmd:"" name:"deploy-marker" help:"Mark a deploy from a CI/CD pipeline, once however often the step runs."`
 	Verify       verifyCommand       `cmd:"" help:"Check that the parts of a data folder agree."`
 	Repair       repairCommand       `cmd:"" help:"Rebuild what can be rebuilt of a data folder."`
+	Backup       backupCommand       `cmd:"" help:"Copy a data folder, also while it is being served."`
+	Restore      restoreCommand      `cmd:"" help:"Make a data folder of a backup."`
 	Organization organizationCommand `cmd:"" help:"List organizations, suspend and resume them, set their plans."`
 	Config       configCommand       `cmd:"" help:"Print the settings in force and where each comes from."`
 	Lab          labCommand          `cmd:"" help:"Try how clients and servers bear repeats and faults."`

@@ -34,6 +34,7 @@ const (
 	eventsFile  = "events.duckdb"
 	attemptFile = "attempt.json"
 	settings    = "config.json"
+	restoreFile = "RESTORING"
 )
 
 // folder is a path to a data folder.
@@ -74,7 +75,16 @@ func (f format) identity() (id [16]byte, err error) {
 	return [16]byte(b), nil
 }
 
+// readFormat reads FORMAT, which a folder has that is whole.
 func (f folder) readFormat() (format, error) {
+	if _, err := os.Lstat(f.path(restoreFile)); err == nil {
+		return format{}, refuse("%s was not restored to its end: run the same actionpulse restore again", string(f))
+	}
+	return f.readAnyFormat()
+}
+
+// readAnyFormat reads FORMAT, also while the folder is being restored.
+func (f folder) readAnyFormat() (format, error) {
 	var out format
 	content, err := os.ReadFile(f.path(formatFile))
 	if errors.Is(err, os.ErrNotExist) {

@@ -29,6 +29,8 @@ type openParams struct {
 	EventStore config.EventStore
 	Log        *slog.Logger
 	Fatal      func(error)
+	// Restoring opens a folder whose restore has not been finished.
+	Restoring bool
 }
 
 // open locks the folder, opens its parts and refuses those that do not belong
@@ -70,7 +72,11 @@ func (f folder) openBase(ctx context.Context, p openParams) (*stores, [16]byte, 
 
 // openAccounts locks the folder and opens the accounts.
 func (f folder) openAccounts(ctx context.Context, p openParams) (*stores, [16]byte, error) {
-	made, err := f.readFormat()
+	read := f.readFormat
+	if p.Restoring {
+		read = f.readAnyFormat
+	}
+	made, err := read()
 	if err != nil {
 		return nil, [16]byte{}, err
 	}

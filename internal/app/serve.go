@@ -53,6 +53,8 @@ type server struct {
 	health   *alert.Health
 	alerts   alerts
 	meter    *quota.Meter
+	control  *controlServer
+	still    still
 	draining atomic.Bool
 }
 
@@ -82,6 +84,9 @@ func Serve(ctx context.Context, p ServeParams) error {
 }
 
 func (s *server) run(ctx context.Context) error {
+	if err := s.folder.dropCheckpoint(); err != nil {
+		return err
+	}
 	if err := s.widenWindow(ctx); err != nil {
 		return err
 	}
@@ -106,12 +111,12 @@ func (s *server) run(ctx context.Context) error {
 		DB: s.stores.sql, Database: s.params.Config.Database, Credits: s.params.Config.Credits,
 		Webhooks: s.params.Config.Webhooks, Flows: s.params.Config.Flows, Cipher: cipher, Exporter: exporter, Guard: s.space.guard, Log: s.params.Log,
 	})
-	control, err := s.folder.startControl(ctx, s.commands(), s.params.Log)
+	s.control, err = s.folder.startControl(ctx, controlParams{Commands: s.commands(), Sessions: s.sessions(), Log: s.params.Log})
 	if err != nil {
 		s.services.close(s.params.Log)
 		return errors.Join(err, listener.Close())
 	}
-	return errors.Join(s.serve(ctx, listener), control.close())
+	return errors.Join(s.serve(ctx, listener), s.control.close())
 }
 
 // commands are what the operator may have a running server do.
@@ -175,6 +180,7 @@ func (s *server) serve(ctx context.Context, listener net.Listener) error {
 	stopping, stopped := context.WithTimeout(context.Background(), s.params.Config.ShutdownTimeout)
 	defer stopped()
 	s.draining.Store(true)
+	s.control.endSessions() // what was acknowledged is yet to be stored
 	s.services.engine.Drain()
 	err = errors.Join(err, s.shutdown(stopping, web))
 	s.intake.Close()

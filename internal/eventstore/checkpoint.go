@@ -15,7 +15,7 @@ const alarmFactor = 8
 
 // WALBytes returns the size of DuckDB's write-ahead log.
 func (s *Store) WALBytes() (int64, error) {
-	info, err := os.Stat(s.opts.Path + ".wal")
+	info, err := os.Stat(s.opts.Path + walSuffix)
 	if errors.Is(err, os.ErrNotExist) {
 		return 0, nil
 	}

@@ -24,7 +24,7 @@ var clients = []string{"sdk"}
 
 // base packages know nothing of the product but its words.
 var base = []string{
-	"internal/atomicfile", "internal/cienv", "internal/config", "internal/crash", "internal/fault", "internal/id", "internal/jsonsyntax",
+	"internal/atomicfile", "internal/backup", "internal/cienv", "internal/config", "internal/crash", "internal/fault", "internal/id", "internal/jsonsyntax",
 	"internal/publicnet", "internal/recent", "internal/record", "internal/telemetry",
 }
 

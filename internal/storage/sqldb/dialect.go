@@ -15,6 +15,7 @@ type dialect interface {
 	fmt.Stringer
 	migrator
 	messenger
+	snapshotter
 
 	// prepare makes what must exist before a store can be created.
 	prepare() error
@@ -67,6 +68,17 @@ type messenger interface {
 	// listen calls changed when it begins to listen and for each announcement,
 	// until the context ends or the connection is lost.
 	listen(ctx context.Context, changed func()) error
+}
+
+// snapshotter is how a store is copied while it is in use.
+type snapshotter interface {
+	// observer returns one connection for a snapshot.
+	observer() (*sql.DB, error)
+	// snapshot fixes what the connection sees, and returns the name under
+	// which others can see the same, if there is one.
+	snapshot(ctx context.Context, conn *sql.Conn) (name string, err error)
+	// copySnapshot writes what the snapshot sees into a file.
+	copySnapshot(ctx context.Context, from *Snapshot, p CopyParams) error
 }
 
 func dialectOf(o Options) (dialect, error) {

@@ -1,0 +1,161 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/actionpulse/actionpulse/internal/audit"
+	"github.com/actionpulse/actionpulse/internal/backup"
+	"github.com/actionpulse/actionpulse/internal/config"
+	"github.com/actionpulse/actionpulse/internal/crash"
+	"github.com/actionpulse/actionpulse/internal/storage/ledger"
+	"github.com/actionpulse/actionpulse/internal/storage/sqldb"
+)
+
+// RestoreParams say what to restore where.
+type RestoreParams struct {
+	// From is the backup.
+	From string
+	// Data is the new data folder: absent or empty, or one whose restore was cut
+	// short.
+	Data string
+	// Database is an empty database of PostgreSQL, for a backup with a dump.
+	Database config.DatabaseURL
+	// LoadTool is the program pg_restore; empty means the one in PATH.
+	LoadTool string
+	Progress Progress
+	Log      *slog.Logger
+}
+
+// RestoreReport says what was restored.
+type RestoreReport struct {
+	Manifest *backup.Manifest `json:"manifest"`
+	Verify   audit.Report     `json:"verify"`
+}
+
+// Restore makes a data folder of a backup, opens it as a server would, and
+// compares its parts. Until it returns without an error, no server starts on
+// the folder, and it can be restored again. Errors wrap ErrRefused if the backup
+// or the target cannot be used, or the parts do not belong together; a
+// difference that verify finds is in the report.
+func Restore(ctx context.Context, p RestoreParams) (r RestoreReport, err error) {
+	if r.Manifest, err = backup.Open(p.From); err != nil {
+		return r, refuseBackup(err)
+	}
+	if err := p.checkDatabase(r.Manifest); err != nil {
+		return r, err
+	}
+	if err := checkSpace(p.Data, r.Manifest.Bytes()); err != nil {
+		return r, err
+	}
+	f := folder(p.Data)
+	if err := f.fill(ctx, p, r.Manifest); err != nil {
+		return r, err
+	}
+	crash.Point("restore.filled")
+	if r.Verify, err = f.tryOut(ctx, p); err != nil || !r.Verify.OK {
+		return r, err
+	}
+	if err := os.Remove(f.path(restoreFile)); err != nil {
+		return r, fmt.Errorf("finish the restore: %w", err)
+	}
+	return r, syncDir(p.Data)
+}
+
+// refuseBackup gives a backup that cannot be used the exit code of a folder
+// that cannot.
+func refuseBackup(err error) error {
+	for _, known := range []error{backup.ErrIncomplete, backup.ErrDamaged, backup.ErrNewer, backup.ErrOccupied} {
+		if errors.Is(err, known) {
+			return refuse("%w", err)
+		}
+	}
+	return err
+}
+
+// checkDatabase refuses a database for a backup without a dump, and none for
+// one with.
+func (p RestoreParams) checkDatabase(m *backup.Manifest) error {
+	switch {
+	case m.Database == databasePostgres && p.Database == "":
+		return refuse("the backup holds a dump of PostgreSQL: name an empty database by --database")
+	case m.Database == databaseSQLite && p.Database != "":
+		return refuse("the backup holds SQLite's file: restore it without --database")
+	case m.Database != databasePostgres && m.Database != databaseSQLite:
+		return refuse("the backup names a database %q, which this version does not know", m.Database)
+	}
+	return nil
+}
+
+// fill puts everything of a backup into the folder and the database.
+func (f folder) fill(ctx context.Context, p RestoreParams, m *backup.Manifest) (err error) {
+	state, err := f.beginRestore(m)
+	if err != nil {
+		return err
+	}
+	lock, err := f.lock()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Unlock()) }()
+	// Files are copied and compared before the database is touched.
+	err = backup.Extract(ctx, backup.ExtractParams{
+		From: p.From, Manifest: m, Prefix: backupData + "/", To: string(f), Progress: p.Progress.of(m.Bytes()),
+	})
+	if err != nil {
+		return errors.Join(refuseBackup(err), f.clear())
+	}
+	crash.Point("restore.copied")
+	if err := f.pointTo(p.Database); err != nil {
+		return err
+	}
+	if p.Database == "" {
+		return nil
+	}
+	return f.fillDatabase(ctx, p, m, state)
+}
+
+// fillDatabase loads the dump into a database that is empty, or that an earlier
+// restore of this folder has filled: the dump is loaded whole or not at all.
+func (f folder) fillDatabase(ctx context.Context, p RestoreParams, m *backup.Manifest, state restoring) error {
+	if err := backup.Check(ctx, p.From, m, backupDump); err != nil {
+		return errors.Join(refuseBackup(err), f.clear())
+	}
+	ours := checksum(string(p.Database))
+	err := sqldb.CheckEmpty(ctx, string(p.Database))
+	switch {
+	case errors.Is(err, sqldb.ErrExists) && state.Database == ours:
+		return nil
+	case errors.Is(err, sqldb.ErrExists):
+		return errors.Join(refuse("%w: name an empty database", err), f.clear())
+	case err != nil:
+		return errors.Join(err, f.clear())
+	}
+	state.Database = ours
+	if err := f.noteRestore(state); err != nil {
+		return err
+	}
+	crash.Point("restore.noted")
+	err = sqldb.LoadDump(ctx, sqldb.LoadParams{
+		URL: string(p.Database), Path: filepath.Join(p.From, backupDump), Tool: p.LoadTool,
+	})
+	if err != nil {
+		return errors.Join(err, f.clear())
+	}
+	crash.Point("restore.loaded")
+	return nil
+}
+
+// tryOut opens the folder with all checks of a start, and compares its parts.
+func (f folder) tryOut(ctx context.Context, p RestoreParams) (audit.Report, error) {
+	s, err := f.open(ctx, openParams{Database: p.Database, Log: p.Log, Restoring: true})
+	if err != nil {
+		return audit.Report{}, err
+	}
+	report, err := s.verify(ctx, ledger.AuditParams{})
+	return report, errors.Join(err, s.close())
+}

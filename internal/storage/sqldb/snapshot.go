@@ -1,0 +1,112 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+)
+
+// Snapshot is the store as one commit left it, held for a copy while others go
+// on writing.
+type Snapshot struct {
+	dialect dialect
+	pool    *sql.DB
+	conn    *sql.Conn
+	// name is what the engine calls it for others, empty on SQLite.
+	name string
+}
+
+// CopyParams say where a snapshot is copied to.
+type CopyParams struct {
+	// Path is the file that is made; it must not exist.
+	Path string
+	// Tool is the program pg_dump, for PostgreSQL; empty means the one in PATH.
+	Tool string
+	// Progress is told how many bytes of how many have been copied, if the
+	// engine says so.
+	Progress func(done, all int64)
+}
+
+// OpenSnapshot opens a snapshot of an existing store, which may be in use by
+// another process. It changes nothing, the schema included: ErrMissing says
+// that there is no store. The snapshot must be closed.
+func OpenSnapshot(ctx context.Context, o Options) (*Snapshot, error) {
+	dialect, err := dialectOf(o)
+	if err != nil {
+		return nil, err
+	}
+	if err := dialect.present(); err != nil {
+		return nil, err
+	}
+	s := &Snapshot{dialect: dialect}
+	if s.pool, err = dialect.observer(); err != nil {
+		return nil, err
+	}
+	if s.conn, err = s.pool.Conn(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("connect to %s: %w", dialect, err), s.pool.Close())
+	}
+	if s.name, err = dialect.snapshot(ctx, s.conn); err != nil {
+		return nil, errors.Join(fmt.Errorf("take a snapshot of %s: %w", dialect, err), s.Close())
+	}
+	return s, nil
+}
+
+// CopyTo writes the snapshot into a file: a store of its own on SQLite, a dump
+// on PostgreSQL.
+func (s *Snapshot) CopyTo(ctx context.Context, p CopyParams) error {
+	if err := s.dialect.copySnapshot(ctx, s, p); err != nil {
+		return fmt.Errorf("copy %s: %w", s.dialect, err)
+	}
+	return nil
+}
+
+// Close lets the snapshot go.
+func (s *Snapshot) Close() error {
+	var errs []error
+	if s.conn != nil {
+		errs = append(errs, s.conn.Close())
+	}
+	return errors.Join(append(errs, s.pool.Close())...)
+}
+
+// LoadParams say which dump is loaded into which database.
+type LoadParams struct {
+	// URL is that of an empty database of PostgreSQL.
+	URL string
+	// Path is a file that a Snapshot was copied to.
+	Path string
+	// Tool is the program pg_restore; empty means the one in PATH.
+	Tool string
+}
+
+// LoadDump fills an empty database of PostgreSQL from a dump, in one
+// transaction: all of it is there afterwards, or nothing. ErrExists: there is a
+// store already; nothing was changed.
+func LoadDump(ctx context.Context, p LoadParams) error {
+	if err := CheckEmpty(ctx, p.URL); err != nil {
+		return err
+	}
+	return loadDump(ctx, p)
+}
+
+// CheckEmpty returns ErrExists if a database of PostgreSQL has a store.
+func CheckEmpty(ctx context.Context, url string) error {
+	d, err := newPostgresDialect(url)
+	if err != nil {
+		return err
+	}
+	pool, err := d.observer()
+	if err != nil {
+		return err
+	}
+	var n int
+	err = pool.QueryRowContext(ctx, d.hasTable(), migrationsTable).Scan(&n)
+	if err := errors.Join(err, pool.Close()); err != nil {
+		return fmt.Errorf("look for tables in %s: %w", d, err)
+	}
+	if n > 0 {
+		return fmt.Errorf("%w in %s", ErrExists, d)
+	}
+	return nil
+}
