@@ -82,7 +82,7 @@ func (s *controlServer) handler(token string, p controlParams) http.Handler {
 		mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) { answerCommand(w, r, run, s.log) })
 	}
 	for path, talk := range p.Sessions {
-		mux.HandleFunc("POST "+path, func(w http.ResponseWriter, _ *http.Request) { s.startSession(w, talk) })
+		mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) { s.startSession(w, r, talk) })
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), []byte("Bearer "+token)) != 1 {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"time"
 )
@@ -76,8 +77,13 @@ func (l *line) read() (m message, err error) {
 }
 
 // startSession takes the connection of a request over.
-func (s *controlServer) startSession(w http.ResponseWriter, talk controlSession) {
-	conn, rw, err := http.NewResponseController(w).Hijack()
+func (s *controlServer) startSession(w http.ResponseWriter, r *http.Request, talk controlSession) {
+	_, err := io.Copy(io.Discard, http.MaxBytesReader(w, r.Body, maxCommand)) // what follows it on the connection are lines
+	var conn net.Conn
+	var rw *bufio.ReadWriter
+	if err == nil {
+		conn, rw, err = http.NewResponseController(w).Hijack()
+	}
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return

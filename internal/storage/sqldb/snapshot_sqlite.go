@@ -39,6 +39,10 @@ func (s sqliteDialect) snapshot(ctx context.Context, conn *sql.Conn) (string, er
 // the transaction of its connection, so it does not begin anew when somebody
 // writes.
 func (s sqliteDialect) copySnapshot(ctx context.Context, from *Snapshot, p CopyParams) error {
+	path, err := filepath.Abs(p.Path)
+	if err != nil {
+		return err
+	}
 	return from.conn.Raw(func(driver any) error {
 		source, ok := driver.(interface {
 			NewBackup(to string) (*sqlite.Backup, error)
@@ -46,7 +50,7 @@ func (s sqliteDialect) copySnapshot(ctx context.Context, from *Snapshot, p CopyP
 		if !ok {
 			return errors.New("the driver does not copy")
 		}
-		to := url.URL{Scheme: "file", Path: p.Path}
+		to := url.URL{Scheme: "file", Path: path}
 		b, err := source.NewBackup(to.String())
 		if err != nil {
 			return err
