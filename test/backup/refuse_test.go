@@ -1,0 +1,268 @@
+package backup_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/actionpulse/actionpulse/internal/app"
+	"github.com/actionpulse/actionpulse/internal/apptest"
+	"github.com/actionpulse/actionpulse/internal/config"
+	"github.com/actionpulse/actionpulse/internal/storage/pgtest"
+)
+
+// wantRefusal demands a refusal in words that hold want, and that nothing
+// starts on what was refused.
+func wantRefusal(t *testing.T, err error, want string) {
+	t.Helper()
+	if !errors.Is(err, app.ErrRefused) || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want a refusal that says %q", err, want)
+	}
+}
+
+// Backups put together from parts of two are refused, whichever parts.
+func TestMixedBackupsAreRefused(t *testing.T) {
+	t.Parallel()
+	site := apptest.New(t)
+	r := site.MustServe()
+	r.TrackNew(3)
+	older, _ := backup(t, site)
+	r.TrackNew(3)
+	status, answer := r.Post("/api/v1/projects", site.Setup.AccessToken, `{"name":"another"}`)
+	if status != 201 {
+		t.Fatalf("%d %v", status, answer)
+	}
+	r.MustStop()
+	newer, _ := backup(t, site)
+	parts := []string{"events", "intake", "actionpulse.db", "ACKNOWLEDGED"}
+	for mask := 1; mask < 1<<len(parts)-1; mask++ {
+		mixed := apptest.At(t, filepath.Join(t.TempDir(), "mixed"))
+		if err := os.CopyFS(mixed.Dir, os.DirFS(newer)); err != nil {
+			t.Fatal(err)
+		}
+		var from []string
+		for i, part := range parts {
+			if mask&(1<<i) != 0 {
+				mixed.Replace(filepath.Join("data", part), older)
+				from = append(from, part)
+			}
+		}
+		data := filepath.Join(t.TempDir(), "data")
+		err := restoreInto(t, mixed.Dir, data, "")
+		if !errors.Is(err, app.ErrRefused) || !strings.Contains(err.Error(), "put together from several") {
+			t.Errorf("with %v of the older: %v", from, err)
+		}
+		if _, err := apptest.At(t, data).Serve(); !errors.Is(err, app.ErrRefused) {
+			t.Errorf("with %v of the older a server starts: %v", from, err)
+		}
+	}
+	again := restore(t, site, older)
+	if report := again.Verify(); report.Rows != 3 {
+		t.Errorf("%+v", report)
+	}
+}
+
+// A flipped bit, a missing file, one too many and a lost manifest are noticed.
+func TestDamagedBackupsAreRefused(t *testing.T) {
+	t.Parallel()
+	site := apptest.New(t)
+	dir, report := backup(t, site)
+	for _, f := range report.Manifest.Files {
+		if f.Bytes == 0 {
+			continue
+		}
+		path := filepath.Join(dir, filepath.FromSlash(f.Path))
+		content := flip(t, path)
+		data := filepath.Join(t.TempDir(), "data")
+		wantRefusal(t, restoreInto(t, dir, data, ""), f.Path)
+		if _, err := apptest.At(t, data).Serve(); !errors.Is(err, app.ErrRefused) {
+			t.Errorf("with a damaged %s a server starts: %v", f.Path, err)
+		}
+		write(t, path, content)
+	}
+	manifest := filepath.Join(dir, "MANIFEST.json")
+	content := flip(t, manifest)
+	wantRefusal(t, restoreInto(t, dir, t.TempDir(), ""), "MANIFEST.json")
+	remove(t, manifest)
+	wantRefusal(t, restoreInto(t, dir, t.TempDir(), ""), "cut short")
+	write(t, manifest, content)
+	write(t, filepath.Join(dir, "data", "extra"), nil)
+	wantRefusal(t, restoreInto(t, dir, t.TempDir(), ""), "data/extra is not in the manifest")
+	remove(t, filepath.Join(dir, "data", "extra"))
+	remove(t, filepath.Join(dir, "data", "secret.key"))
+	wantRefusal(t, restoreInto(t, dir, t.TempDir(), ""), "data/secret.key is missing")
+}
+
+// flip changes a bit in the middle of a file and returns what it was.
+func flip(t *testing.T, path string) []byte {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := append([]byte(nil), content...)
+	changed[len(changed)/2] ^= 1
+	write(t, path, changed)
+	return content
+}
+
+func write(t *testing.T, path string, content []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func remove(t *testing.T, path string) {
+	t.Helper()
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Nothing is written over anything, and a backup is its owner's only.
+func TestTargetsMustBeFree(t *testing.T) {
+	t.Parallel()
+	site := apptest.New(t)
+	dir, report := backup(t, site)
+	if !report.Manifest.Secrets || !report.Manifest.Has("data/secret.key") {
+		t.Errorf("it does not say that it holds secrets: %+v", report.Manifest)
+	}
+	err := filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		want := os.FileMode(0o600)
+		if entry.IsDir() {
+			want = 0o700
+		}
+		if err == nil && info.Mode().Perm() != want {
+			t.Errorf("%s has mode %v", path, info.Mode())
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	into := func(out string) error {
+		_, err := app.Backup(t.Context(), app.BackupParams{Config: site.Config().Folder, Out: out, Log: apptest.Discard})
+		return err
+	}
+	wantRefusal(t, into(dir), "not empty")
+	wantRefusal(t, into(filepath.Join(site.Dir, "backup")), "beside the data folder")
+	wantRefusal(t, into(filepath.Dir(site.Dir)), "beside the data folder")
+	wantRefusal(t, restoreInto(t, dir, site.Dir, ""), "not empty")
+	wantRefusal(t, restoreInto(t, dir, t.TempDir(), "postgres://h/d"), "without --database")
+}
+
+// On PostgreSQL a dump goes into an empty database only, above all not into the
+// one that is in use.
+func TestADumpNeedsAnEmptyDatabase(t *testing.T) {
+	t.Parallel()
+	url := pgtest.New(t)
+	site := apptest.New(t, "--database", url)
+	write(t, filepath.Join(site.Dir, "config.json"), fmt.Appendf(nil, `{"database":%q,"query":{"time_budget":"3s"}}`, url))
+	dir, _ := backup(t, site)
+	data := filepath.Join(t.TempDir(), "data")
+	wantRefusal(t, restoreInto(t, dir, data, ""), "--database")
+	wantRefusal(t, restoreInto(t, dir, data, config.DatabaseURL(url)), "empty database")
+	// The refusal leaves nothing behind that would take the full one for its own.
+	wantRefusal(t, restoreInto(t, dir, data, config.DatabaseURL(url)), "empty database")
+	_, err := app.Restore(t.Context(), app.RestoreParams{
+		From: dir, Data: data, Database: config.DatabaseURL(pgtest.New(t)), LoadTool: "/nowhere/pg_restore", Log: apptest.Discard,
+	})
+	if err == nil || !strings.Contains(err.Error(), "client programs") {
+		t.Errorf("without pg_restore: %v", err)
+	}
+	other := pgtest.New(t)
+	if err := restoreInto(t, dir, data, config.DatabaseURL(other)); err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(filepath.Join(data, "config.json"))
+	if err != nil || strings.Contains(string(content), strings.Split(url, "?")[0]) || !strings.Contains(string(content), "3s") {
+		t.Errorf("the settings still name the old database: %s %v", content, err)
+	}
+}
+
+// A restore that is cut short leaves a folder on which nothing starts, and which
+// can be restored.
+func TestARestoreThatIsCutShort(t *testing.T) {
+	t.Parallel()
+	site := apptest.New(t)
+	r := site.MustServe()
+	ids := r.TrackNew(4)
+	r.MustStop()
+	dir, report := backup(t, site)
+	data := filepath.Join(t.TempDir(), "data")
+	for n := range report.Manifest.Files {
+		ctx, cancel := context.WithCancel(t.Context())
+		seen := map[string]bool{}
+		_, err := app.Restore(ctx, app.RestoreParams{From: dir, Data: data, Log: apptest.Discard, Progress: func(path string, _, _ int64) {
+			if seen[path] = true; len(seen) > n {
+				cancel()
+			}
+		}})
+		cancel()
+		if err == nil {
+			t.Fatalf("after %d files: it was not cut short", n)
+		}
+		apptest.At(t, data).MustRefuse("restored to its end")
+	}
+	if err := restoreInto(t, dir, data, ""); err != nil {
+		t.Fatal(err)
+	}
+	restored := apptest.At(t, data)
+	restored.Setup = site.Setup
+	if a := restored.MustServe().Track(ids...); a["duplicates"] != 4.0 {
+		t.Errorf("got %v", a)
+	}
+}
+
+// A backup that is cut short leaves nothing, and the server goes on.
+func TestABackupThatIsCutShort(t *testing.T) {
+	t.Parallel()
+	site := apptest.New(t)
+	r := site.MustServe()
+	dir := filepath.Join(t.TempDir(), "backup")
+	cut := func(at string, how func()) error {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		if how == nil {
+			how = cancel
+		}
+		_, err := app.Backup(ctx, app.BackupParams{Config: site.Config().Folder, Out: dir, Log: apptest.Discard, Progress: func(path string, _, _ int64) {
+			if strings.Contains(path, at) {
+				how()
+			}
+		}})
+		if entries, readErr := os.ReadDir(dir); err == nil || readErr != nil || len(entries) > 0 {
+			t.Errorf("cut at %s: %v; %v %v is left", at, err, entries, readErr)
+		}
+		return err
+	}
+	for _, at := range []string{"events.duckdb", "intake/", "actionpulse.db"} {
+		_ = cut(at, nil)
+		r.TrackNew(1)
+		if _, err := os.Stat(filepath.Join(site.Dir, "intake.checkpoint")); at == "events.duckdb" && !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("cut at %s: the copy is left behind: %v", at, err)
+		}
+	}
+	// A server that is told to stop does not wait for a backup.
+	stopped := make(chan error, 1)
+	_ = cut("events.duckdb", func() {
+		if len(stopped) == 0 {
+			stopped <- r.Stop()
+		}
+	})
+	if err := <-stopped; err != nil {
+		t.Error(err)
+	}
+	if report := site.Verify(); !report.OK || report.Backlog != 0 || report.Rows != 3 {
+		t.Errorf("%+v", report)
+	}
+}
