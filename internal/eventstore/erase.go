@@ -49,6 +49,7 @@ func (b *batch) erase(ctx context.Context, r *record.Record, i int) error {
 		return ErrNoPerson
 	}
 	b.store.keepFrom(e.since)
+	b.store.deletions++
 	links, err := b.store.linksOf(ctx, e)
 	if err != nil {
 		return fmt.Errorf("read links: %w", err)

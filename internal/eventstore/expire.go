@@ -30,6 +30,8 @@ type Retention struct {
 // and later events need them; erasing the person takes them. What was used
 // stays counted.
 func (s *Store) DeleteBefore(ctx context.Context, r Retention) (rows int64, err error) {
+	s.maintenance.Lock()
+	defer s.maintenance.Unlock()
 	for from := int64(0); ; from += expireStep {
 		if from, err = s.nextExpired(ctx, r, from); err != nil || from < 0 {
 			break
@@ -75,6 +77,7 @@ func (s *Store) expire(ctx context.Context, r Retention, from int64) (deleted in
 		args := []any{int64(r.Project), r.Before, from, from + expireStep}
 		since := mark.Received - max(window, r.Window)
 		s.keepFrom(since)
+		s.deletions++
 		if err := keepClaims(ctx, s.writer, "", condition, append(args, since)); err != nil {
 			return err
 		}

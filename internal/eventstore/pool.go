@@ -16,10 +16,14 @@ type pool struct {
 	idle   []*duck.Conn
 	closed bool
 	users  sync.WaitGroup
+	// shift are those who took a connection since the last turnOver, held says
+	// to which shift the holder of a connection belongs.
+	shift *sync.WaitGroup
+	held  map[*duck.Conn]*sync.WaitGroup
 }
 
 func newPool(db *duck.DB, size int) *pool {
-	return &pool{db: db, slots: make(chan struct{}, size)}
+	return &pool{db: db, slots: make(chan struct{}, size), shift: &sync.WaitGroup{}, held: map[*duck.Conn]*sync.WaitGroup{}}
 }
 
 // acquire waits for a free slot. It returns the context's cause when that ends
@@ -50,34 +54,72 @@ func (p *pool) connect() (*duck.Conn, error) {
 	if n := len(p.idle); n > 0 {
 		conn := p.idle[n-1]
 		p.idle = p.idle[:n-1]
-		p.users.Add(1)
+		p.hold(conn)
 		return conn, nil
 	}
 	conn, err := p.db.Connect()
 	if err != nil {
 		return nil, err
 	}
-	p.users.Add(1)
+	p.hold(conn)
 	return conn, nil
+}
+
+// hold notes that a connection is in use. mu is held.
+func (p *pool) hold(conn *duck.Conn) {
+	p.users.Add(1)
+	p.shift.Add(1)
+	p.held[conn] = p.shift
+}
+
+// letGo notes that a connection is not in use any more. mu is held.
+func (p *pool) letGo(conn *duck.Conn) {
+	p.held[conn].Done()
+	delete(p.held, conn)
+	p.users.Done()
+}
+
+// turnOver waits until everybody who holds a connection now has given it back;
+// others may take one meanwhile. It returns the context's cause when that ends
+// first.
+func (p *pool) turnOver(ctx context.Context) error {
+	p.mu.Lock()
+	leaving := p.shift
+	p.shift = &sync.WaitGroup{}
+	p.mu.Unlock()
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		leaving.Wait()
+	}()
+	select {
+	case <-gone:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // release gives a connection back; one that is not clean is closed.
 func (p *pool) release(conn *duck.Conn, clean bool) {
-	if clean {
-		p.mu.Lock()
-		p.idle = append(p.idle, conn)
-		p.mu.Unlock()
-	} else {
+	if !clean {
 		conn.Close()
 	}
-	p.users.Done()
+	p.mu.Lock()
+	if clean {
+		p.idle = append(p.idle, conn)
+	}
+	p.letGo(conn)
+	p.mu.Unlock()
 	<-p.slots
 }
 
 // discard closes a connection that came from extra.
 func (p *pool) discard(conn *duck.Conn) {
 	conn.Close()
-	p.users.Done()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.letGo(conn)
 }
 
 // close refuses new users, waits for the present ones and closes everything.

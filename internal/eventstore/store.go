@@ -111,6 +111,13 @@ type Store struct {
 	usageRows, usageLimit int64
 	// keepsFrom is a receipt time before which there are no erased claims.
 	keepsFrom int64
+	// deletions is how often something was deleted, or may have been; at first
+	// nobody knows, so it is 1.
+	deletions int64
+
+	maintenance sync.Mutex // held by whoever deletes or rewrites in many steps
+	// clean is the value of deletions up to which the files have been cleaned.
+	clean int64
 
 	readers *pool
 }
@@ -194,6 +201,10 @@ func (s *Store) start(ctx context.Context) error {
 	if err := s.recall(ctx); err != nil {
 		return err
 	}
+	if err := transaction(ctx, writer, func() error { return dropLeftovers(ctx, writer) }); err != nil {
+		return err
+	}
+	s.deletions = 1
 	for _, statement := range []string{createTouched, createTaken, `SET lock_configuration = true`} {
 		if _, err := writer.Exec(ctx, statement); err != nil {
 			return err

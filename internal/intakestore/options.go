@@ -50,9 +50,26 @@ type Options struct {
 	Fatal func(err error)
 }
 
+// files is what the engine says of its files.
+type files struct {
+	// log is the number of the newest write-ahead log.
+	log atomic.Uint64
+	// deleted holds a token when a file was deleted.
+	deleted chan struct{}
+}
+
+func newFiles() *files { return &files{deleted: make(chan struct{}, 1)} }
+
+func (f *files) gone() {
+	select {
+	case f.deleted <- struct{}{}:
+	default:
+	}
+}
+
 // pebble returns the engine's options. Damage found while the store is not
 // ready yet is left to the check that Open makes; later it is fatal.
-func (o Options) pebble(ready *atomic.Bool) *pebble.Options {
+func (o Options) pebble(ready *atomic.Bool, f *files) *pebble.Options {
 	cache := o.CacheBytes
 	if cache == 0 {
 		cache = DefaultCacheBytes
@@ -69,6 +86,8 @@ func (o Options) pebble(ready *atomic.Bool) *pebble.Options {
 		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
 		Logger:                      logger{o.Log, o.Fatal},
 		EventListener: &pebble.EventListener{
+			WALCreated:      func(info pebble.WALCreateInfo) { f.log.Store(uint64(info.FileNum)) },
+			TableDeleted:    func(pebble.TableDeleteInfo) { f.gone() },
 			BackgroundError: func(err error) { o.Log.Error("intake store: background work failed", "error", err) },
 			DataCorruption: func(info pebble.DataCorruptionInfo) {
 				err := fmt.Errorf("%w: %s: %w", ErrDamaged, info.Path, info.Details)

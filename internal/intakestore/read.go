@@ -1,6 +1,7 @@
 package intakestore
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -118,6 +119,7 @@ func (s *Store) recordEnd(position uint64) (uint64, error) {
 // Snapshot is a view of the store at one moment. It can be read from any
 // goroutine and must be closed.
 type Snapshot struct {
+	store    *Store
 	snap     *pebble.Snapshot
 	State    State
 	segments []*segment
@@ -125,17 +127,19 @@ type Snapshot struct {
 
 // Snapshot returns a view of the store. before is called while no record can
 // be trimmed, so that a view of the event store taken by it and this one
-// overlap: whatever the one lacks, the other has.
+// overlap: whatever the one lacks, the other has. It waits while Purge works.
 func (s *Store) Snapshot(before func() error) (*Snapshot, error) {
+	// The context has no end, so this cannot fail.
+	_ = s.views.Acquire(context.Background(), 1)
 	s.trimming.Lock()
 	defer s.trimming.Unlock()
 	if err := before(); err != nil {
+		s.views.Release(1)
 		return nil, err
 	}
-	snap := s.db.NewSnapshot()
-	out := &Snapshot{snap: snap}
+	out := &Snapshot{store: s, snap: s.db.NewSnapshot()}
 	if err := out.load(); err != nil {
-		return nil, joinClose(err, snap)
+		return nil, joinClose(err, out)
 	}
 	return out, nil
 }
@@ -179,6 +183,7 @@ func (v *Snapshot) Records(from uint64, fn func(record.Record) error) error {
 
 // Close releases the view.
 func (v *Snapshot) Close() error {
+	defer v.store.views.Release(1)
 	if err := v.snap.Close(); err != nil {
 		return fmt.Errorf("close snapshot: %w", err)
 	}

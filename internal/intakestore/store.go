@@ -24,6 +24,7 @@ import (
 	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
+	"golang.org/x/sync/semaphore"
 )
 
 // ErrDamaged is returned when the folder is not a whole store: something that
@@ -73,6 +74,8 @@ func unmarshalState(b []byte) (s State, newest int, err error) {
 // the sequencer; everything else may be called from any.
 type Store struct {
 	db       *pebble.DB
+	dir      string
+	files    *files
 	log      *slog.Logger
 	identity [16]byte
 	seed     uint64
@@ -93,6 +96,8 @@ type Store struct {
 	trimmed atomic.Uint64
 	// trimming keeps records in place while a snapshot is being taken.
 	trimming sync.Mutex
+	// views are held by snapshots, one each, and by Purge, all of them.
+	views *semaphore.Weighted
 
 	background sync.WaitGroup
 }
@@ -101,7 +106,7 @@ type Store struct {
 // Options.Repair its claims are yet to be rebuilt: it refuses to open without
 // Options.Repair until that has been done, and the mark stays as it is.
 func Create(o Options, identity [16]byte, state State) error {
-	opts := o.pebble(new(atomic.Bool))
+	opts := o.pebble(new(atomic.Bool), newFiles())
 	opts.ErrorIfExists = true
 	db, err := pebble.Open(o.Dir, opts)
 	if err != nil {
@@ -133,14 +138,14 @@ func Open(o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	ready := new(atomic.Bool)
-	opts := o.pebble(ready)
+	ready, seen := new(atomic.Bool), newFiles()
+	opts := o.pebble(ready, seen)
 	opts.ErrorIfNotExists = true
 	db, err := pebble.Open(o.Dir, opts)
 	if err != nil {
 		return nil, fmt.Errorf("open intake store: %w", err)
 	}
-	s := &Store{db: db, log: o.Log}
+	s := &Store{db: db, dir: o.Dir, files: seen, log: o.Log, views: semaphore.NewWeighted(maxViews)}
 	if err := s.check(o, opts, whole); err != nil {
 		s.background.Wait()
 		return nil, joinClose(err, db)

@@ -1,0 +1,148 @@
+package eventstore_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/actionpulse/actionpulse/internal/eventstore"
+	"github.com/actionpulse/actionpulse/internal/record"
+)
+
+// traces counts how often texts stand in the store's files.
+func traces(tb testing.TB, path string, texts ...string) int {
+	tb.Helper()
+	files, err := filepath.Glob(path + "*")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	n := 0
+	for _, file := range files {
+		info, err := os.Stat(file)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		if info.IsDir() {
+			continue
+		}
+		content, err := os.ReadFile(file)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		for _, text := range texts {
+			n += bytes.Count(content, []byte(text))
+		}
+	}
+	return n
+}
+
+// Texts of the person who is erased. The first eight characters of the least
+// and the greatest text of a column stand in what DuckDB knows of its tables.
+const (
+	markedUser  = "~~MARKED-USER-ID"
+	markedAnon  = "~~MARKED-ANON-ID"
+	markedValue = "~~MARKED-VALUE"
+)
+
+// markedLog stores many rows, some of them of the person to be erased, in every
+// table; pad is a part of the person's properties.
+func markedLog(l *log, pad func(i int) string) {
+	l.tb.Helper()
+	records := benchRecords(l.next, 60)
+	for i := range records {
+		items := records[i].Items
+		for j := 100; j < len(items); j += 150 {
+			items[j].AnonID, items[j].SessionID, items[j].Event = markedAnon, markedValue, markedValue
+			items[j].Properties = fmt.Appendf(nil, `{"a":"%s %s"}`, markedValue, pad(i*1000+j))
+			items[j].Context = items[j].Properties
+		}
+		items[7] = identify(markedAnon, markedUser, benchTime+int64(i), `{"~~MARKED-VALUE":"~~MARKED-VALUE"}`)
+	}
+	l.next = records[len(records)-1].Last() + 1
+	l.apply(records...)
+	broken := event(markedValue, markedAnon, markedUser, benchTime)
+	r := l.make(benchTime, broken)
+	if _, err := l.store.Apply(l.tb.Context(), eventstore.ApplyParams{
+		Records: []record.Record{r}, Quarantine: map[uint64]string{r.Position: "a test"},
+	}); err != nil {
+		l.tb.Fatal(err)
+	}
+}
+
+// After an erasure and a rewrite no file of the store holds anything of the
+// person, compressed or not; everybody else's rows are there.
+func TestNothingIsLeftBehind(t *testing.T) {
+	for name, compression := range map[string]string{"compressed": "auto", "uncompressed": "uncompressed"} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "events.duckdb")
+			if err := eventstore.Create(t.Context(), path, storeID); err != nil {
+				t.Fatal(err)
+			}
+			s, err := eventstore.Open(t.Context(), eventstore.Options{Path: path})
+			if err != nil {
+				t.Fatal(err)
+			}
+			l := newLog(t, s)
+			markedLog(l, func(i int) string { return fmt.Sprintf("%x", uint64(i)*0x9E3779B97F4A7C15) })
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			recompress(t, path, compression)
+			s = open(t, eventstore.Options{Path: path})
+			l.store = s
+			marks := []string{markedUser, markedAnon, markedValue, markedUser[:8]}
+			if n := traces(t, path, marks...); n < 200 && compression != "auto" || n == 0 {
+				t.Fatalf("only %d traces before: the test could not fail", n)
+			}
+			before := markOf(t, s).Rows
+			l.add(benchTime, erase(eventstore.Person{UserID: markedUser}))
+			erased := before - markOf(t, s).Rows
+			if n := traces(t, path, marks...); n == 0 {
+				t.Error("deleting leaves nothing: the rewrite is not needed")
+			}
+			if err := s.Rewrite(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if n := traces(t, path, marks...); n != 0 {
+				t.Errorf("%d traces after", n)
+			}
+			checkRows(t, s, before-erased)
+			if erased != 60*4 {
+				t.Errorf("%d rows were erased", erased)
+			}
+		})
+	}
+}
+
+// recompress writes the tables of a closed store as DuckDB would have with
+// another setting.
+func recompress(tb testing.TB, path, compression string) {
+	tb.Helper()
+	statements := []string{"SET force_compression = '" + compression + "'"}
+	for _, table := range []string{"events", "links", "link_spans", "traits", "quarantine"} {
+		statements = append(statements, "CREATE TABLE copied AS SELECT * FROM "+table,
+			"DELETE FROM "+table, "INSERT INTO "+table+" SELECT * FROM copied", "DROP TABLE copied", "CHECKPOINT")
+	}
+	execAll(tb, path, statements...)
+}
+
+func checkRows(tb testing.TB, s *eventstore.Store, want int64) {
+	tb.Helper()
+	snap, err := s.Snapshot(tb.Context())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	rows, err := snap.RowCount(context.Background())
+	if err != nil {
+		tb.Error(err)
+	}
+	if err := snap.Close(); err != nil {
+		tb.Error(err)
+	}
+	if rows != want || snap.Mark().Rows != want {
+		tb.Errorf("%d rows, counted %d, want %d", rows, snap.Mark().Rows, want)
+	}
+}
