@@ -22,7 +22,7 @@ func (*verifyCommand) Help() string {
 those which the stored and waiting events call for, and that no event is stored
 twice within the window; and that every balance of credits is the sum of its
 entries, what is held the sum of the open holds, and no key names more than one
-movement. A server that holds the folder is asked to do it while it runs. Exit
+movement; and that each chunk of a session recording has its blob, undamaged. A server that holds the folder is asked to do it while it runs. Exit
 code 0: they agree; 1: they differ, and the first differences are printed; 5: the
 folder cannot be opened.`
 }
@@ -68,8 +68,9 @@ func printReport(std streams, r audit.Report) error {
   credit movements    %d
   credit balances     %d
   open holds          %d
+  replay chunks       %d
 `, verdict, r.LastPosition, r.StoredPosition, r.Backlog, r.Rows, r.Quarantined, r.Claims, r.ExpectedClaims,
-		r.Movements, r.Balances, r.OpenHolds)
+		r.Movements, r.Balances, r.OpenHolds, r.ReplayChunks)
 	for _, d := range r.Differences {
 		if err == nil {
 			_, err = fmt.Fprintf(std.stdout, "\n  - %s", d)

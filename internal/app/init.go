@@ -79,7 +79,7 @@ func (f folder) create(ctx context.Context, p InitParams) (account.SetupResult, 
 	if err != nil {
 		return result, err
 	}
-	for _, dir := range []string{eventsDir, intakeDir} {
+	for _, dir := range []string{eventsDir, intakeDir, replaysDir} {
 		if err := os.Mkdir(f.path(dir), 0o700); err != nil {
 			return result, fmt.Errorf("make the folder %s: %w", dir, err)
 		}

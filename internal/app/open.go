@@ -9,6 +9,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/actionpulse/actionpulse/internal/audit"
+	"github.com/actionpulse/actionpulse/internal/blobstore"
 	"github.com/actionpulse/actionpulse/internal/config"
 	"github.com/actionpulse/actionpulse/internal/eventstore"
 	"github.com/actionpulse/actionpulse/internal/intakestore"
@@ -21,12 +22,14 @@ type stores struct {
 	sql    *sqldb.DB
 	events *eventstore.Store
 	intake *intakestore.Store
+	blobs  blobstore.Store
 }
 
 // openParams say how to open a folder.
 type openParams struct {
 	Database   config.DatabaseURL
 	EventStore config.EventStore
+	Replay     config.Replay
 	Log        *slog.Logger
 	Fatal      func(error)
 	// Restoring opens a folder whose restore has not been finished.
@@ -55,10 +58,13 @@ func (f folder) open(ctx context.Context, p openParams) (*stores, error) {
 	if err := f.checkPositions(ctx, s); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
+	if s.blobs, err = f.openBlobs(ctx, p.Replay, s.sql); err != nil {
+		return nil, errors.Join(err, s.close())
+	}
 	return s, nil
 }
 
-// openBase opens everything but the intake store.
+// openBase opens everything but the intake store and the blobs.
 func (f folder) openBase(ctx context.Context, p openParams) (*stores, [16]byte, error) {
 	s, identity, err := f.openAccounts(ctx, p)
 	if err != nil {
@@ -181,6 +187,9 @@ func (s *stores) close() error {
 	}
 	if s.intake != nil {
 		errs = append(errs, s.intake.Close())
+	}
+	if s.blobs != nil {
+		errs = append(errs, s.blobs.Close())
 	}
 	if s.sql != nil {
 		errs = append(errs, s.sql.Close())

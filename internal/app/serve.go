@@ -75,7 +75,7 @@ func Serve(ctx context.Context, p ServeParams) error {
 	s := &server{params: p, folder: f, metrics: telemetry.NewMetrics(), health: alert.NewHealth()}
 	var err error
 	s.stores, err = s.folder.open(ctx, openParams{
-		Database: p.Config.Database, EventStore: p.Config.EventStore, Log: p.Log, Fatal: p.Fatal,
+		Database: p.Config.Database, EventStore: p.Config.EventStore, Replay: p.Config.Replay, Log: p.Log, Fatal: p.Fatal,
 	})
 	if err != nil {
 		return err
@@ -107,10 +107,14 @@ func (s *server) run(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	s.services = newServices(servicesParams{
+	s.services, err = newServices(servicesParams{
 		DB: s.stores.sql, Database: s.params.Config.Database, Credits: s.params.Config.Credits,
-		Webhooks: s.params.Config.Webhooks, Flows: s.params.Config.Flows, Cipher: cipher, Exporter: exporter, Guard: s.space.guard, Log: s.params.Log,
+		Webhooks: s.params.Config.Webhooks, Flows: s.params.Config.Flows, Cipher: cipher, Exporter: exporter,
+		Blobs: s.stores.blobs, Metrics: s.metrics, Guard: s.space.guard, Log: s.params.Log,
 	})
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
 	s.control, err = s.folder.startControl(ctx, controlParams{Commands: s.commands(), Sessions: s.sessions(), Log: s.params.Log})
 	if err != nil {
 		s.services.close(s.params.Log)

@@ -25,9 +25,11 @@ import (
 	"github.com/actionpulse/actionpulse/internal/query"
 	"github.com/actionpulse/actionpulse/internal/quota"
 	"github.com/actionpulse/actionpulse/internal/release"
+	"github.com/actionpulse/actionpulse/internal/replay"
 	"github.com/actionpulse/actionpulse/internal/storage/ledger"
 	"github.com/actionpulse/actionpulse/internal/storage/sqldb"
 	"github.com/actionpulse/actionpulse/internal/storage/sqlstore"
+	"github.com/actionpulse/actionpulse/internal/telemetry"
 	"github.com/actionpulse/actionpulse/internal/work"
 )
 
@@ -59,6 +61,7 @@ type services struct {
 	books     *credit.Books
 	webhooks  webhooks
 	models    *model.Service
+	replays   *replay.Service
 	// callees are what steps of flows call.
 	callees callees
 	flows   *flow.Service
@@ -81,6 +84,9 @@ type servicesParams struct {
 	Cipher *model.Cipher
 	// Exporter takes traces of executions; nil if nobody wants them.
 	Exporter *otlp.Exporter
+	// Blobs keeps session recordings.
+	Blobs   replay.Blobs
+	Metrics *telemetry.Metrics
 	// Guard says why nothing may be written now.
 	Guard func() error
 	Log   *slog.Logger
@@ -99,7 +105,7 @@ func newAccounts(db *sqldb.DB) (*credential.Service, account.Services) {
 }
 
 // newServices returns the services of a server, which must be closed.
-func newServices(p servicesParams) *services {
+func newServices(p servicesParams) (*services, error) {
 	store := sqlstore.New(p.DB)
 	s := &services{
 		db: p.DB, auditLog: auditlog.NewService(store), tally: idempotency.NewTally(p.DB.Keys().AddCounts), exporter: p.Exporter,
@@ -108,7 +114,11 @@ func newServices(p servicesParams) *services {
 	s.markers = release.NewService(release.Params{
 		Store: store, Guard: p.Guard, Tally: s.tally, Clock: time.Now, Random: rand.Reader,
 	})
-	s.webhooks = newWebhooks(p)
+	replays, err := newReplays(p)
+	if err != nil {
+		return nil, err
+	}
+	s.replays, s.webhooks = replays, newWebhooks(p)
 	s.openCredits(p)
 	s.models, s.callees = newModels(p)
 	s.flows = newFlows(p, stepTypes(s.callees))
@@ -117,7 +127,7 @@ func newServices(p servicesParams) *services {
 		execution.Kind:       s.executions.Status,
 		string(credit.Topup): s.books.Status, string(credit.Charge): s.books.Status, string(credit.Adjust): s.books.Status,
 	}})
-	return s
+	return s, nil
 }
 
 // openCredits starts the queue of movements.
@@ -151,6 +161,7 @@ func (s *services) start(ctx context.Context, workers *sync.WaitGroup, log *slog
 	})
 	workers.Go(func() { s.sweep(ctx, log) })
 	workers.Go(func() { s.settle(ctx, log) })
+	workers.Go(func() { s.sweepReplays(ctx, log) })
 	workers.Go(func() { s.webhooks.run(ctx) })
 	workers.Go(func() { s.engine.Run(ctx) })
 }
@@ -208,6 +219,7 @@ func (s *services) sweep(ctx context.Context, log *slog.Logger) {
 // it is no failure to lose them.
 func (s *services) close(log *slog.Logger) {
 	s.credits.Close()
+	s.replays.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
 	defer cancel()
 	if err := s.tally.Flush(ctx); err != nil {
@@ -241,6 +253,7 @@ func (s *server) handler() (http.Handler, error) {
 		Keys:          s.services.keys,
 		AuditLog:      s.services.auditLog,
 		Querier:       querier,
+		Replays:       s.services.replays,
 		Markers:       s.services.markers,
 		Work:          s.services.work,
 		Webhooks:      s.services.webhooks.service,

@@ -7,7 +7,9 @@ import (
 
 	"github.com/actionpulse/actionpulse/internal/audit"
 	"github.com/actionpulse/actionpulse/internal/config"
+	"github.com/actionpulse/actionpulse/internal/replay"
 	"github.com/actionpulse/actionpulse/internal/storage/ledger"
+	"github.com/actionpulse/actionpulse/internal/storage/replaystore"
 )
 
 // verifyCommand is the path of the command on a server.
@@ -19,11 +21,11 @@ type VerifyParams struct {
 	Log    *slog.Logger
 }
 
-// Verify compares the stores of a folder, and the ledger with itself. If a server holds the folder, it is
+// Verify compares the stores of a folder, the ledger with itself, and recordings with their blobs. If a server holds the folder, it is
 // asked to do it. Errors wrap ErrRefused if the folder cannot be opened.
 func Verify(ctx context.Context, p VerifyParams) (audit.Report, error) {
 	f := folder(p.Config.Data)
-	s, err := f.open(ctx, openParams{Database: p.Config.Database, Log: p.Log})
+	s, err := f.open(ctx, openParams{Database: p.Config.Database, Replay: p.Config.Replay, Log: p.Log})
 	if errors.Is(err, errLocked) {
 		var report audit.Report
 		err := f.ask(ctx, verifyCommand, nil, &report)
@@ -36,7 +38,8 @@ func Verify(ctx context.Context, p VerifyParams) (audit.Report, error) {
 	return report, errors.Join(err, s.close())
 }
 
-// verify compares the stores, and the ledger with itself.
+// verify compares the stores, the ledger with itself, and recordings with their
+// blobs.
 func (s *stores) verify(ctx context.Context, p ledger.AuditParams) (audit.Report, error) {
 	report, err := s.audit().Verify(ctx)
 	if err != nil {
@@ -44,5 +47,10 @@ func (s *stores) verify(ctx context.Context, p ledger.AuditParams) (audit.Report
 	}
 	found, err := ledger.New(s.sql).Audit(ctx, p)
 	report.AddLedger(found)
+	if err != nil {
+		return report, err
+	}
+	replays, err := replay.Verify(ctx, replaystore.New(s.sql), s.blobs)
+	report.AddReplays(replays)
 	return report, err
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/actionpulse/actionpulse/internal/eventstore"
 	"github.com/actionpulse/actionpulse/internal/intakestore"
 	"github.com/actionpulse/actionpulse/internal/record"
+	"github.com/actionpulse/actionpulse/internal/replay"
 )
 
 // maxDifferences is how many differences a report spells out.
@@ -40,6 +41,8 @@ type Report struct {
 	Movements int64 `json:"movements"`
 	Balances  int64 `json:"balances"`
 	OpenHolds int64 `json:"open_holds"`
+	// ReplayChunks are the chunks of session recordings.
+	ReplayChunks int64 `json:"replay_chunks"`
 	// Differences are the first ones found, in words.
 	Differences []string `json:"differences"`
 }
@@ -54,6 +57,13 @@ func (r *Report) add(format string, args ...any) {
 // spelt out beside those of the stores.
 func (r *Report) AddLedger(a credit.Audit) {
 	r.Movements, r.Balances, r.OpenHolds = a.Movements, a.Balances, a.OpenHolds
+	r.Differences = append(r.Differences, a.Differences...)
+	r.OK = r.OK && len(a.Differences) == 0
+}
+
+// AddReplays adds what a look at the blobs of session recordings has found.
+func (r *Report) AddReplays(a replay.Audit) {
+	r.ReplayChunks = a.Chunks
 	r.Differences = append(r.Differences, a.Differences...)
 	r.OK = r.OK && len(a.Differences) == 0
 }

@@ -24,8 +24,17 @@ type Folder struct {
 	Database  DatabaseURL `name:"database" placeholder:"URL" help:"postgres://… for accounts and credentials. Default: SQLite in the data folder."`
 	SecretKey SecretKey   `name:"secret_key" placeholder:"BASE64" help:"The 32 bytes that secrets of model providers are encrypted by, in base64; for several servers with one database. Default: the file secret.key in the data folder."`
 
+	Replay Replay `embed:"" prefix:"replay."`
+
 	// loaded is the settings file that was read, empty if none.
 	loaded string
+}
+
+// Replay is where session recordings are kept.
+type Replay struct {
+	Blobs     BlobURL `name:"blobs" placeholder:"URL" help:"s3://bucket/prefix?endpoint=…&region=… for the chunks of session recordings. Default: the folder replays in the data folder."`
+	AccessKey string  `name:"access_key" placeholder:"ID" help:"Access key of the bucket. Default: as AWS's own programs find it."`
+	SecretKey Secret  `name:"secret_key" placeholder:"KEY" help:"Secret key of the bucket."`
 }
 
 // Config is every setting of the server.

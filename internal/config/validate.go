@@ -59,6 +59,9 @@ func (f *Folder) Validate() error {
 	if _, err := f.SecretKey.Bytes(); err != nil {
 		errs = append(errs, fmt.Errorf("secret_key: %w", err))
 	}
+	if _, err := f.Replay.S3(); err != nil {
+		errs = append(errs, err)
+	}
 	return errors.Join(errs...)
 }
 

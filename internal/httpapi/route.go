@@ -40,7 +40,7 @@ const markersPath = "/api/v1/projects/{id}/release-markers"
 
 // routes is every route there is.
 func routes() []route {
-	return slices.Concat(projectRoutes(), creditRoutes(), flowRoutes(), executionRoutes(), accountRoutes(), webhookRoutes(), alertRoutes(), modelRoutes(),
+	return slices.Concat(projectRoutes(), creditRoutes(), flowRoutes(), executionRoutes(), accountRoutes(), webhookRoutes(), alertRoutes(), modelRoutes(), replayRoutes(),
 		serverRoutes())
 }
 

@@ -152,7 +152,7 @@ func TestPathsAndMethods(t *testing.T) {
 	}
 	for _, path := range []string{
 		"/", "//", "/v1", "/v1/", "/v1/track/", "//v1/track", "/v1//track", "/v1/./track", "/v1/x/../track", "/V1/track",
-		"/v1/track/..", "/v1/track%2F", "/v1/replay", "/api/v1/projects//query", "/healthz/", "/nothing",
+		"/v1/track/..", "/v1/track%2F", "/v1/replays", "/api/v1/projects//query", "/healthz/", "/nothing",
 	} {
 		for _, method := range []string{"GET", "POST", "OPTIONS", "DELETE"} {
 			all = append(all, scenario{

@@ -99,6 +99,7 @@ type Params struct {
 	Keys          Keys
 	AuditLog      AuditLog
 	Querier       Querier
+	Replays       Replays
 	Markers       Markers
 	Work          Work
 	Webhooks      Webhooks

@@ -11,6 +11,7 @@ const (
 	tagProjects      tag = "Projects"
 	tagKeys          tag = "Keys and tokens"
 	tagQueries       tag = "Queries"
+	tagReplays       tag = "Session replay"
 	tagAlerts        tag = "Alerts"
 	tagKeyedWork     tag = "Keyed work"
 	tagCredits       tag = "Customers and credits"
@@ -33,6 +34,7 @@ var tags = []struct {
 	{tagProjects, "Projects of an organization."},
 	{tagKeys, "Ingest keys, project keys and CI/CD tokens. A secret is shown once."},
 	{tagQueries, "Questions about stored events, and what intake saw lately."},
+	{tagReplays, "Recordings of sessions, in chunks of rrweb's events."},
 	{tagAlerts, "Alerts on metrics, and release markers beside them, made by hand or by a CI/CD pipeline."},
 	{tagKeyedWork, "What an Idempotency-Key names."},
 	{tagCredits, "Customers, balances and the ledger of movements. Amounts are decimals, and nothing is ever rounded."},

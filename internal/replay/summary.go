@@ -22,18 +22,14 @@ const (
 	errorWord = "error"
 )
 
-// Bounds of the times that a client's clock may say.
+// Bounds of the times that are believed: the years 2000 to 9999.
 const (
-	// firstMillis is the year 2000, lastMillis the end of 9999.
 	firstMillis = 946_684_800_000
 	lastMillis  = 253_402_300_799_999
-	// maxPast and maxFuture are how far from its receipt a chunk may lie: what
-	// a client keeps for later is at most so old.
-	maxPast   = 48 * time.Hour
-	maxFuture = 5 * time.Minute
 )
 
-// summarize says what the events of a chunk show. What is not spelt as rrweb
+// summarize says what the events of a chunk show, by the client's clock; a chunk
+// without a time is that of its receipt. What is not spelt as rrweb
 // spells it is no page, error or click.
 func summarize(events [][]byte, received time.Time) Summary {
 	s := summing{}
@@ -41,7 +37,10 @@ func summarize(events [][]byte, received time.Time) Summary {
 		s.add(one)
 	}
 	out := Summary{Events: int64(len(events)), Pages: s.pages, Errors: s.errors, Clicks: s.clicks}
-	out.StartedAt, out.EndedAt = place(s.first, s.last, received)
+	out.StartedAt, out.EndedAt = received, received
+	if s.first != 0 {
+		out.StartedAt, out.EndedAt = time.UnixMilli(s.first).UTC(), time.UnixMilli(s.last).UTC()
+	}
 	return out
 }
 
@@ -129,21 +128,4 @@ func textOf(value jsontext.Value) string {
 		return ""
 	}
 	return string(text)
-}
-
-// place turns a client's times into times of the server. A clock that is wrong
-// by more than a chunk can have waited says only how long it took: its end is
-// taken for the receipt.
-func place(first, last int64, received time.Time) (start, end time.Time) {
-	if first == 0 {
-		return received, received
-	}
-	start, end = time.UnixMilli(first).UTC(), time.UnixMilli(last).UTC()
-	if end.Before(received.Add(-maxPast)) || end.After(received.Add(maxFuture)) {
-		start, end = received.Add(start.Sub(end)), received
-	}
-	if longest := end.Add(-maxPast); start.Before(longest) {
-		start = longest
-	}
-	return start, end
 }

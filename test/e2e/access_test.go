@@ -44,7 +44,7 @@ func (p place) fill(op operation) string {
 		id = p.organization
 	}
 	filled := strings.ReplaceAll(op.path, "{id}", id)
-	for _, name := range []string{"{user_id}", "{invitation_id}", "{key_id}", "{marker_id}", "{alert_id}", "{webhook_id}", "{delivery_id}", "{provider}", "{execution_id}"} {
+	for _, name := range []string{"{user_id}", "{invitation_id}", "{key_id}", "{marker_id}", "{alert_id}", "{webhook_id}", "{delivery_id}", "{provider}", "{execution_id}", "{session_id}", "{chunk}"} {
 		filled = strings.ReplaceAll(filled, name, p.other)
 	}
 	return filled
