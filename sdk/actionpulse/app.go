@@ -29,6 +29,7 @@ type App struct {
 	CITokens       *SecretKeys
 	Markers        *Markers
 	Queries        *Queries
+	Replays        *Replays
 	ModelProviders *ModelProviders
 	Webhooks       *Webhooks
 	Alerts         *Alerts
@@ -52,7 +53,7 @@ func NewApp(server string, options ...Option) (*App, error) {
 		IngestKeys:  &IngestKeys{newSecretKeys(l, "/ingest-keys", "IngestKey")},
 		ProjectKeys: new(newSecretKeys(l, "/project-keys", "ProjectKey")),
 		CITokens:    new(newSecretKeys(l, "/ci-tokens", "CIToken")),
-		Markers:     &Markers{l}, Queries: &Queries{l}, ModelProviders: &ModelProviders{l}, Webhooks: &Webhooks{l}, Alerts: &Alerts{l}, Server: &Server{l},
+		Markers:     &Markers{l}, Queries: &Queries{l}, Replays: &Replays{l}, ModelProviders: &ModelProviders{l}, Webhooks: &Webhooks{l}, Alerts: &Alerts{l}, Server: &Server{l},
 		link: l, session: s,
 	}, nil
 }

@@ -2,10 +2,13 @@ package actionpulse_test
 
 import (
 	"context"
+	"time"
 
 	"github.com/actionpulse/actionpulse/api"
 	"github.com/actionpulse/actionpulse/sdk/actionpulse"
 )
+
+var sessions = actionpulse.ListReplays{Page: page, Person: "u", From: noon, To: noon, MinDuration: 1500 * time.Millisecond, HasErrors: new(true)}
 
 var accountMethods = map[string][]method{
 	"login": {func(ctx context.Context, c *clients) error {
@@ -65,6 +68,13 @@ var accountMethods = map[string][]method{
 	"renameProject": {func(ctx context.Context, c *clients) error {
 		return of(c.app.Projects.Rename(ctx, one, api.NewProject{Name: "p"}))
 	}},
+	"listReplays": {
+		func(ctx context.Context, c *clients) error { return of(c.app.Replays.List(ctx, one, sessions)) },
+		func(ctx context.Context, c *clients) error { return drain(c.app.Replays.All(ctx, one, sessions)) },
+	},
+	"getReplay":      {func(ctx context.Context, c *clients) error { return of(c.app.Replays.Get(ctx, one, "s/1")) }},
+	"getReplayChunk": {func(ctx context.Context, c *clients) error { return of(c.app.Replays.Chunk(ctx, one, "s/1", 0)) }},
+	"deleteReplay":   {func(ctx context.Context, c *clients) error { return c.app.Replays.Delete(ctx, one, "s/1") }},
 	"getIngestDebug": {func(ctx context.Context, c *clients) error { return of(c.app.Projects.IngestDebug(ctx, one)) }},
 }
 

@@ -115,6 +115,9 @@ var serverMethods = map[string][]method{
 	"identify": {func(ctx context.Context, c *clients) error {
 		return c.Intake.Identify(ctx, api.IdentifyRequest{AnonID: "a", UserID: "u", Traits: metadata})
 	}},
+	"replay": {func(ctx context.Context, c *clients) error {
+		return of(c.Intake.SendReplay(ctx, api.ReplayRequest{SessionID: "s", Chunk: 3, UserID: "u", Events: []json.RawMessage{[]byte(`{}`)}}))
+	}},
 	"alias": {func(ctx context.Context, c *clients) error {
 		return c.Intake.Alias(ctx, api.AliasRequest{AnonID: "a", UserID: "u"})
 	}},

@@ -31,7 +31,7 @@ func TestRealServer(t *testing.T) {
 	}
 	for name, test := range map[string]func(*testing.T, *site){
 		"credits": testCredits, "keys": testKeysOnServer, "reset": testReset, "holds": testHolds, "lists": testLists,
-		"flows": testFlows, "markers": testMarkers, "tokens": testTokens, "intake": testIntake, "server": testServer,
+		"flows": testFlows, "markers": testMarkers, "tokens": testTokens, "intake": testIntake, "server": testServer, "replays": testReplays,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, r) })
 	}

@@ -21,7 +21,7 @@ var once = []string{
 	"createProjectKey", "revokeProjectKey", "rotateProjectKey", "createCIToken", "revokeCIToken", "rotateCIToken",
 	"createMarker", "deleteMarker", "putModelProvider", "deleteModelProvider",
 	"createAlert", "updateAlert", "deleteAlert", "muteAlert", "unmuteAlert", "resolveAlert",
-	"createWebhook", "updateWebhook", "deleteWebhook", "rotateWebhookSecret", "testWebhook", "resendWebhookDelivery",
+	"createWebhook", "updateWebhook", "deleteWebhook", "rotateWebhookSecret", "testWebhook", "resendWebhookDelivery", "deleteReplay",
 }
 
 // TestWhatIsRepeated: after an answer that was lost every operation is sent

@@ -80,6 +80,10 @@ func answerTo(operation string) string {
 		return oneTaken
 	case "exportMovements":
 		return `{"id":"m-1"}`
+	case "replay":
+		return `{"duplicate":false}`
+	case "getReplayChunk":
+		return `[{"type":4}]`
 	default:
 		return something
 	}

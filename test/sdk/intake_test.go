@@ -17,6 +17,7 @@ var intakeScenarios = []scenario{
 	{"beacons", beacons},
 	{"identify and alias", identifyAndAlias},
 	{"media", media},
+	{"chunks of recordings", chunksOfRecordings},
 }
 
 // items is the body of a batch.

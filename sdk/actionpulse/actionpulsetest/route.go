@@ -75,6 +75,7 @@ func intakeRoutes() []route {
 		{method: "POST", path: "/v1/track", kinds: all, limit: trackLimit, intake: true, handle: (*Server).track},
 		{method: "POST", path: "/v1/identify", kinds: all, limit: itemLimit, intake: true, handle: (*Server).identify},
 		{method: "POST", path: "/v1/alias", kinds: own, limit: itemLimit, intake: true, handle: (*Server).alias},
+		{method: "POST", path: "/v1/replay", kinds: all, limit: replayLimit, intake: true, handle: (*Server).replay},
 	}
 }
 

@@ -53,6 +53,7 @@ type Server struct {
 	attempts map[string]int
 	sessions *sessions
 	intake   *intake
+	chunks   []ReplayChunk
 	keys     map[idempotency.Ref]*idempotency.Record
 	ledger   *ledger
 	flows    flows
