@@ -47,6 +47,7 @@ var replayOperation = operation{
 	description: "A 202 comes once the chunk is on disk. A chunk is known by project, session and number, for ever: also after it was deleted. " +
 		"The first wins; a repeat says duplicate, and conflict if its events differ in value.",
 	request: api.ReplayRequest{},
+	errors:  codes(api.CodeQuotaExceeded, api.CodeTrialQuotaExceeded),
 	replies: []reply{{status: http.StatusAccepted, doc: "The chunk is on disk, or was there.", body: api.ReplayResponse{}}},
 }
 

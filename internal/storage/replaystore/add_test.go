@@ -166,11 +166,11 @@ func TestNothingIsTakenWhenItIsRefused(t *testing.T) {
 				if organization != b.setup.OrganizationID || !at.Equal(b.clock()) {
 					t.Errorf("asked about %s at %v", organization, at)
 				}
-				return fault.New(api.CodeConflict, "enough")
+				return fault.New(api.CodeQuotaExceeded, "enough")
 			})
 		})
 		_, err = strict.Add(t.Context(), src, text)
-		mustFail(t, err, api.CodeConflict)
+		mustFail(t, err, api.CodeQuotaExceeded)
 		if r, err := strict.Add(t.Context(), src, []byte(body("s", 0, events("0")))); err != nil || r != duplicate || asked != 1 {
 			t.Errorf("%+v, %v, asked %d times", r, err, asked)
 		}
