@@ -36,10 +36,12 @@ func write(root *os.Root, name string, content []byte) error {
 		return err
 	}
 	_, err = file.Write(content)
-	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
-		return err
+	err = errors.Join(err, file.Sync(), file.Close())
+	if err == nil {
+		err = root.Rename(temporary, name)
 	}
-	if err := root.Rename(temporary, name); err != nil {
+	if err != nil {
+		_ = root.Remove(temporary) // it may be gone; the first error says what is wrong
 		return err
 	}
 	return SyncFolder(root, filepath.Dir(name))
