@@ -18,13 +18,9 @@ import (
 	"github.com/actionpulse/actionpulse/internal/telemetry"
 )
 
-const (
-	// replaysDir is the folder of the chunks of session recordings.
-	replaysDir = "replays"
-	// replaySweepInterval is how long a blob that nobody has may lie about once
-	// it is old enough.
-	replaySweepInterval = time.Minute
-)
+// replaySweepInterval is how long a blob that nobody has may lie about once it
+// is old enough.
+const replaySweepInterval = time.Minute
 
 // openBlobs opens where the chunks of recordings are kept. A folder of data from
 // before there were recordings gets a folder for them; one whose recordings have
