@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// DefaultPreview and MaxPreview are how many periods a preview judges.
-	DefaultPreview = 24
-	MaxPreview     = 50
+	// DefaultPreview is how many periods a preview judges if nothing is said,
+	// MaxPreview the most.
+	DefaultPreview, MaxPreview = 24, 50
 	// previewBudget is how long all of its queries may take together.
 	previewBudget = 10 * time.Second
 )

@@ -83,7 +83,7 @@ func TestTransitions(t *testing.T) {
 		{"bbsbbb", calm, "skipped fired FIRED"},
 		{"bbbgugg", calm, "fired FIRED problem resolved RESOLVED"},
 		{"uuu", one, "problem"},
-		{"ugu", one, "problem problem"},
+		{"ugu", one, strings.Repeat(" problem", 2)[1:]},
 		{"bu", one, "fired FIRED problem"}, // it goes on firing
 		{"r", one, ""},
 		{"brb", one, "fired FIRED resolved RESOLVED fired FIRED"},

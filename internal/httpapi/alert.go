@@ -33,8 +33,8 @@ func alertRoutes() []route {
 }
 
 // alertParams are the parameters of the methods of one alert.
-func alertParams(others ...param) []param {
-	return append([]param{idParam("id", "The project."), idParam("alert_id", "The alert.")}, others...)
+func alertParams() []param {
+	return []param{idParam("id", "The project."), idParam("alert_id", "The alert.")}
 }
 
 var createAlertOperation = operation{

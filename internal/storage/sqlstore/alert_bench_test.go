@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -219,8 +220,8 @@ func (w *watch) kinds(t *testing.T, at alert.Place) string {
 		t.Fatal(err)
 	}
 	text := ""
-	for i := len(all) - 1; i >= 0; i-- {
-		text += string(all[i].Kind) + " "
+	for _, e := range slices.Backward(all) {
+		text += string(e.Kind) + " "
 	}
 	return text
 }
@@ -232,9 +233,7 @@ func (w *watch) sent(t *testing.T) []webhook.Delivery {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, j := 0, len(all)-1; i < j; i, j = i+1, j-1 {
-		all[i], all[j] = all[j], all[i]
-	}
+	slices.Reverse(all)
 	return all
 }
 

@@ -212,6 +212,7 @@ func TestAlertConstraints(t *testing.T) {
 		at := w.create(t, above())
 		const evaluation = `INSERT INTO alert_evaluations (alert_id, period_start, period_end, revision, verdict, problem, value, evaluated_at) VALUES `
 		const entry = `INSERT INTO alert_history (id, alert_id, kind, at, reason, period_start, period_end, muted, releases) VALUES `
+		const null = "NULL"
 		name := newName()
 		for _, c := range []struct {
 			statement string
@@ -220,13 +221,13 @@ func TestAlertConstraints(t *testing.T) {
 			{fmt.Sprintf(`%s('%s', 1, 2, 1, 'good', NULL, 1, 1)`, evaluation, at.AlertID), true},
 			{fmt.Sprintf(`%s('%s', 1, 3, 2, 'bad', NULL, 1, 1)`, evaluation, at.AlertID), false}, // the same period
 			{fmt.Sprintf(`%s('%s', 3, 3, 1, 'good', NULL, 1, 1)`, evaluation, at.AlertID), false},
-			{fmt.Sprintf(`%s('%s', 3, 4, 1, 'unknown', NULL, NULL, 1)`, evaluation, at.AlertID), false},
+			{fmt.Sprintf(`%s('%s', 3, 4, 1, 'unknown', %[3]s, %[3]s, 1)`, evaluation, at.AlertID, null), false},
 			{fmt.Sprintf(`%s('%s', 3, 4, 1, 'bad', 'no_data', 1, 1)`, evaluation, at.AlertID), false},
-			{fmt.Sprintf(`%s('%s', 3, 4, 1, 'bad', NULL, NULL, 1)`, evaluation, at.AlertID), false},
+			{fmt.Sprintf(`%s('%s', 3, 4, 1, 'bad', %[3]s, %[3]s, 1)`, evaluation, at.AlertID, null), false},
 			{fmt.Sprintf(`%s('%s', 3, 4, 1, 'bad', NULL, 1, 1)`, evaluation, name), false}, // of no alert
 			{fmt.Sprintf(`%s('%s', '%s', 'fired', 1, NULL, 1, 2, 0, '[]')`, entry, name, at.AlertID), true},
 			{fmt.Sprintf(`%s('%s', '%s', 'fired', 1, NULL, 1, 2, 0, '[]')`, entry, name, at.AlertID), false},
-			{fmt.Sprintf(`%s('%s', '%s', 'resolved', 1, NULL, NULL, NULL, 0, '[]')`, entry, newName(), at.AlertID), false},
+			{fmt.Sprintf(`%s('%s', '%s', 'resolved', 1, %[4]s, %[4]s, %[4]s, 0, '[]')`, entry, newName(), at.AlertID, null), false},
 			{fmt.Sprintf(`%s('%s', '%s', 'fired', 1, NULL, NULL, NULL, 0, '[]')`, entry, newName(), at.AlertID), false},
 			{fmt.Sprintf(`%s('%s', '%s', 'exploded', 1, NULL, 1, 2, 0, '[]')`, entry, newName(), at.AlertID), false},
 			{`UPDATE alerts SET state = 'firing'`, false},

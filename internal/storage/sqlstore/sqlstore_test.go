@@ -1,6 +1,7 @@
 package sqlstore_test
 
 import (
+	"fmt"
 	"os"
 	"testing"
 
@@ -10,7 +11,8 @@ import (
 
 func TestMain(m *testing.M) {
 	if os.Getenv(alertChildURL) != "" {
-		os.Exit(alertChild())
+		fmt.Fprintln(os.Stderr, "the child was not killed:", alertChild())
+		os.Exit(1)
 	}
 	pgtest.Main(m)
 }
