@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/actionpulse/actionpulse/internal/eventstore"
 	"github.com/actionpulse/actionpulse/internal/intakestore"
@@ -22,6 +23,10 @@ func (s *server) startMeter(ctx context.Context) (err error) {
 	if s.meter, err = newMeter(ctx, s.stores, plans); err != nil {
 		return err
 	}
+	s.replayQuota = quota.NewReplays(s.meter, sqlstore.New(s.stores.sql))
+	if err := s.replayQuota.Refresh(ctx, s.params.Clock.Wall()); err != nil {
+		return err
+	}
 	_, accounts := newAccounts(s.stores.sql)
 	all, err := allOrganizations(ctx, accounts.Organizations)
 	if err != nil {
@@ -34,6 +39,25 @@ func (s *server) startMeter(ctx context.Context) (err error) {
 		}
 	}
 	return nil
+}
+
+// replayRefresh is how long session replays may not count for events yet.
+const replayRefresh = 10 * time.Second
+
+// countReplays tells the meter of session replays until ctx is done.
+func (s *server) countReplays(ctx context.Context) {
+	ticker := time.NewTicker(replayRefresh)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+		if err := s.replayQuota.Refresh(ctx, s.params.Clock.Wall()); err != nil && ctx.Err() == nil {
+			s.params.Log.Warn("session replays do not count for the storage of events yet", "error", err)
+		}
+	}
 }
 
 // newMeter returns a meter that has counted what is in the stores: what the

@@ -50,12 +50,14 @@ type server struct {
 	intake   *intake.Service
 	services *services
 	// health counts what this server takes in.
-	health   *alert.Health
-	alerts   alerts
-	meter    *quota.Meter
-	control  *controlServer
-	still    still
-	draining atomic.Bool
+	health *alert.Health
+	alerts alerts
+	meter  *quota.Meter
+	// replayQuota is the meter's for session replays.
+	replayQuota *quota.Replays
+	control     *controlServer
+	still       still
+	draining    atomic.Bool
 }
 
 // Serve serves a data folder until ctx is done, then drains: requests under
@@ -204,6 +206,7 @@ func (s *server) serve(ctx context.Context, listener net.Listener) error {
 func (s *server) work(ctx context.Context, workers *sync.WaitGroup, failed chan<- error) {
 	workers.Go(func() { s.space.run(ctx) })
 	workers.Go(func() { s.monitor(ctx) })
+	workers.Go(func() { s.countReplays(ctx) })
 	workers.Go(func() { s.judgeAlerts(ctx) })
 	workers.Go(func() { s.sweepAlerts(ctx) })
 	workers.Go(func() {

@@ -265,7 +265,7 @@ func (s *server) handler() (http.Handler, error) {
 		Flows:         s.services.flows,
 		FlowSchema:    s.services.flows.Schema(),
 		Executions:    s.services.executions,
-		Usage:         quota.NewReporter(s.meter, usageHistory{s.stores.events}),
+		Usage:         quota.NewReporter(s.meter, usageHistory{s.stores.events}, sqlstore.New(s.stores.sql)),
 		Limiter: quota.New(quota.Params{
 			Key:     quota.Limit{Rate: c.Rate.RequestsPerSecond, Burst: c.Rate.Burst},
 			Browser: quota.Limit{Rate: c.Rate.BrowserRequestsPerSecond, Burst: c.Rate.BrowserBurst},

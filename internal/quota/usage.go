@@ -43,11 +43,12 @@ type ProjectReport struct {
 type Reporter struct {
 	meter   *Meter
 	history History
+	replays ReplayStore
 }
 
 // NewReporter returns a Reporter.
-func NewReporter(meter *Meter, history History) *Reporter {
-	return &Reporter{meter: meter, history: history}
+func NewReporter(meter *Meter, history History, replays ReplayStore) *Reporter {
+	return &Reporter{meter: meter, history: history, replays: replays}
 }
 
 // Report returns what was used in a month: to the last request that was taken
@@ -57,9 +58,13 @@ func (r *Reporter) Report(ctx context.Context, p ReportParams) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
+	replays, err := r.replays.ProjectReplays(ctx, p.Organization, p.Month)
+	if err != nil {
+		return Report{}, fmt.Errorf("read the usage of session replays: %w", err)
+	}
 	report := Report{Plan: *r.meter.plans.Of(p.Plan), Projects: make([]ProjectReport, len(p.Projects))}
-	for i := range p.Projects {
-		project := ProjectReport{Events: events[i].Events, Storage: events[i].Bytes}
+	for i, number := range p.Projects {
+		project := ProjectReport{Events: events[i].Events, Storage: events[i].Bytes + replays[number]}
 		report.Projects[i] = project
 		report.Events += project.Events
 		report.Storage += project.Storage

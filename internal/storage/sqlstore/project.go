@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"context"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/actionpulse/actionpulse/internal/account"
@@ -87,11 +86,12 @@ func (s *Store) RenameProject(ctx context.Context, p account.Project, e auditlog
 }
 
 func projectOf(row sqldb.Project) (account.Project, error) {
-	if row.Number < 1 || row.Number > math.MaxUint32 {
-		return account.Project{}, fmt.Errorf("project number %d is outside of 32 bits", row.Number)
+	number, err := projectNumber(row.Number)
+	if err != nil {
+		return account.Project{}, err
 	}
 	return account.Project{
-		ID: row.ID, Number: uint32(row.Number), Name: row.Name, OrganizationID: row.OrganizationID,
+		ID: row.ID, Number: number, Name: row.Name, OrganizationID: row.OrganizationID,
 		CreatedAt: time.UnixMicro(row.CreatedAt).UTC(),
 	}, nil
 }

@@ -17,6 +17,8 @@ func testTenant(t *testing.T, open OpenFunc) {
 		"a name is changed by managers":           testRename,
 		"a suspension stops every credential":     testSuspend,
 		"a plan comes with every credential":      testPlan,
+		"whose projects are":                      testProjectOwners,
+		"replays use storage up":                  testReplayQuota,
 		"projects get numbers in turn":            testProjects,
 	} {
 		t.Run(name, func(t *testing.T) {
