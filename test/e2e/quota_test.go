@@ -22,7 +22,9 @@ var plans = []string{"--plans", `{"trial": {"events": 1, "trial": true}, "one": 
 // give gives an organization a plan, as the operator does.
 func give(t *testing.T, r *apptest.Running, organization, plan string) {
 	t.Helper()
-	operate(t, r, func(p app.OrganizationParams) error { return app.SetOrganizationPlan(t.Context(), p, organization, plan) })
+	operate(t, r, func(p app.OrganizationParams) error {
+		return app.SetOrganizationPlan(t.Context(), p, organization, plan)
+	})
 }
 
 // exhausted uses up a plan of an organization of its own, and asks for more.
@@ -196,7 +198,9 @@ func TestASuspendedOrganizationMayOnlyLookAtItsUsage(t *testing.T) {
 		"project": r.Setup.ProjectKey, "ci": r.Setup.CIToken, "access": r.Setup.AccessToken,
 	}
 	r.TrackNew(1)
-	operate(t, r, func(p app.OrganizationParams) error { return app.SuspendOrganization(t.Context(), p, r.Setup.OrganizationID) })
+	operate(t, r, func(p app.OrganizationParams) error {
+		return app.SuspendOrganization(t.Context(), p, r.Setup.OrganizationID)
+	})
 	here := place{r.Setup.OrganizationID, r.Setup.Project.ID, nowhere}
 	refused, answered := 0, 0
 	for _, op := range operations(t, r) {
