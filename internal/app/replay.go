@@ -87,7 +87,7 @@ func newReplays(p servicesParams) (*replay.Service, error) {
 		workers = 1 // SQLite has one writer
 	}
 	return replay.NewService(replay.Params{
-		Store: replaystore.New(p.DB), Blobs: p.Blobs, Workers: workers, Alone: p.Database == "", Guard: p.Guard,
+		Store: replaystore.New(p.DB), Blobs: p.Blobs, Workers: workers, Alone: p.Database == "", Guard: p.Guard, Quota: p.ReplayQuota,
 		Observer: replayObserver{p.Metrics.Intake}, Clock: time.Now, Random: rand.Reader, Log: p.Log,
 	})
 }

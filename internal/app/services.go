@@ -87,6 +87,8 @@ type servicesParams struct {
 	// Blobs keeps session recordings.
 	Blobs   replay.Blobs
 	Metrics *telemetry.Metrics
+	// ReplayQuota admits chunks of session recordings.
+	ReplayQuota replay.Quota
 	// Guard says why nothing may be written now.
 	Guard func() error
 	Log   *slog.Logger

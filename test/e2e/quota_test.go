@@ -153,6 +153,35 @@ func TestStorageQuota(t *testing.T) {
 	}
 }
 
+// TestReplaysUseStorageUp, together with events: what is known costs nothing,
+// what is new is refused, and so are events then.
+func TestReplaysUseStorageUp(t *testing.T) {
+	t.Parallel()
+	r := apptest.New(t, plans...).MustServe()
+	give(t, r, r.Setup.OrganizationID, "kilobyte")
+	key := caller{r, r.Setup.ServerKey}
+	chunk := func(n int) string {
+		return fmt.Sprintf(`{"session_id":"s","chunk":%d,"anon_id":"a","events":[{"type":3,"timestamp":1790000000000,"data":{"text":%q}}]}`, n, strings.Repeat("x", 450))
+	}
+	key.must(t, 202, "POST", "/v1/track", goodBatch)
+	key.must(t, 202, "POST", "/v1/replay", chunk(0))
+	key.must(t, 202, "POST", "/v1/replay", chunk(1))
+	if s := key.refused(t, "quota_exceeded", "POST", "/v1/replay", chunk(2)); s.detail("resource") != "storage" || s.header.Get("Retry-After") != "" {
+		t.Errorf("%v", s.body)
+	}
+	if s := key.must(t, 202, "POST", "/v1/replay", chunk(1)); s.body["duplicate"] != true {
+		t.Errorf("a repeat: %v", s.body)
+	}
+	key.refused(t, "quota_exceeded", "POST", "/v1/track", goodBatch)
+	if u := usageOf(t, owner(r), ""); u.Storage.Used < 1000 || u.Storage.Used > 1200 || u.Projects[0].Storage != u.Storage.Used || u.Events.Used != 1 {
+		t.Errorf("%+v", u)
+	}
+	give(t, r, r.Setup.OrganizationID, "paid")
+	if s := key.must(t, 202, "POST", "/v1/replay", chunk(2)); s.body["duplicate"] != false {
+		t.Errorf("what was refused: %v", s.body)
+	}
+}
+
 // TestFiftySendersShareAQuota: of one organization with two projects, exactly
 // what the rule allows is taken, and it is what is stored.
 func TestFiftySendersShareAQuota(t *testing.T) {
