@@ -12,6 +12,8 @@ export interface ActionPulse {
   counts(): Promise<Record<string, number>>;
   /** Returns the stored events of a name, as the query shows them. */
   events(name: string): Promise<Record<string, unknown>[]>;
+  /** Returns the events of a chunk of a recording, as they were sent. */
+  chunk(session: string, number: number): Promise<string>;
   stop(): Promise<void>;
 }
 
@@ -47,6 +49,12 @@ export async function startActionPulse(): Promise<ActionPulse> {
       return Object.fromEntries(items.map(({ key, value }) => [key as string, value as number]));
     },
     events: async (name) => (await query({ type: 'events', event: name, limit: 200 })).items,
+    async chunk(session, number) {
+      const path = `/api/v1/projects/${made.project_id}/replays/${encodeURIComponent(session)}/chunks/${number}`;
+      const response = await fetch(url + path, { headers: { Authorization: `Bearer ${made.access_token}` } });
+      if (!response.ok) throw new Error(`chunk: ${response.status} ${await response.text()}`);
+      return response.text();
+    },
     async stop() {
       server.kill('SIGTERM');
       await ended;

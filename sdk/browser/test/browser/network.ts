@@ -19,7 +19,7 @@ export interface Seen {
 /** What is done to a request: passed on, passed on without the answer coming back, or changed on its way back. */
 export type Fault = 'pass' | 'lose' | { status: number; headers: Record<string, string>; body: string };
 
-/** A chunk as the stub of replay keeps it. */
+/** A chunk that the server has taken in, as it was sent first. */
 export interface StoredChunk {
   session_id: string;
   chunk: number;
@@ -27,15 +27,9 @@ export interface StoredChunk {
   text: string;
 }
 
-/**
- * The network between pages and the server. It records every request and can
- * break them. POST /v1/replay, which the server does not have yet, is answered
- * by a stub that follows the API's description: known by session and number,
- * the first wins.
- */
+/** The network between pages and the server. It records every request and can break them. */
 export class Network {
   readonly seen: Seen[] = [];
-  readonly chunks: StoredChunk[] = [];
   /** Faults of the POSTs to come, in order; after them all pass. */
   faults: Fault[] = [];
   concurrent = 0;
@@ -60,6 +54,14 @@ export class Network {
   /** The POSTs that were seen, to one path. */
   posts(path = '/v1/track'): Seen[] {
     return this.seen.filter((seen) => seen.method === 'POST' && seen.path === path);
+  }
+
+  /** The chunks of recordings that the server has said to be new, in the order of its answers. */
+  get chunks(): StoredChunk[] {
+    const first = ({ status, answer }: Seen): boolean => status === 202 && answer !== undefined && !JSON.parse(answer).duplicate;
+    return this.posts('/v1/replay')
+      .filter(first)
+      .map(({ body }) => ({ ...JSON.parse(body), text: body }));
   }
 
   /** Waits until what was seen satisfies a condition; it is looked at whenever something has happened. */
@@ -92,7 +94,7 @@ export class Network {
     const fault = (post && this.faults.shift()) || 'pass';
     if (post) this.mostConcurrent = Math.max(this.mostConcurrent, ++this.concurrent);
     this.changed();
-    const reply = pathname === '/v1/replay' ? this.replay(seen) : await forward(this.target, incoming, body);
+    const reply = await forward(this.target, incoming, body);
     seen.status = reply.status;
     seen.answer = reply.body;
     if (post) this.concurrent--;
@@ -103,20 +105,6 @@ export class Network {
       answer.writeHead(changed.status, changed.headers).end(changed.body);
     }
     this.changed();
-  }
-
-  private replay({ method, body }: Seen): Reply {
-    const headers: Record<string, string> = {
-      'access-control-allow-origin': '*',
-      'access-control-allow-headers': 'Authorization, Content-Type',
-      'content-type': 'application/json',
-    };
-    if (method !== 'POST') return { status: 204, headers, body: '' };
-    const { session_id, chunk, events } = JSON.parse(body);
-    const known = this.chunks.find((c) => c.session_id === session_id && c.chunk === chunk);
-    if (!known) this.chunks.push({ session_id, chunk, events, text: body });
-    const conflict = known && JSON.stringify(known.events) !== JSON.stringify(events);
-    return { status: 202, headers, body: JSON.stringify({ duplicate: Boolean(known), ...(conflict && { conflict }) }) };
   }
 }
 
