@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"log/slog"
@@ -11,6 +12,7 @@ import (
 	"github.com/actionpulse/actionpulse/api"
 	"github.com/actionpulse/actionpulse/internal/dedup"
 	"github.com/actionpulse/actionpulse/internal/intakestore"
+	"github.com/actionpulse/actionpulse/internal/quota"
 	"github.com/actionpulse/actionpulse/internal/record"
 )
 
@@ -22,16 +24,30 @@ func (nobody) ClockJumped()                  {}
 func (nobody) Group(int, int, time.Duration) {}
 
 // BenchmarkDecide is the sequencer's own work on groups of new items: judging,
-// counting and applying them, without waiting for the disk.
+// counting and applying them, without waiting for the disk; without a meter,
+// and under a plan with no limit and with limits.
 func BenchmarkDecide(b *testing.B) {
+	meter := quota.NewMeter(quota.NewPlans([]quota.Plan{{Name: "limited", Events: 1e15, Storage: 1e15}, {Name: "unlimited"}}, ""), 202001)
 	for _, size := range []struct{ requests, items int }{{64, 1}, {8, 500}} {
-		b.Run(fmt.Sprintf("%dx%d", size.requests, size.items), func(b *testing.B) {
-			benchmarkDecide(b, size.requests, size.items)
-		})
+		for _, plan := range []string{"", "unlimited", "limited"} {
+			b.Run(fmt.Sprintf("%dx%d/%s", size.requests, size.items, cmp.Or(plan, "none")), func(b *testing.B) {
+				q := &sequencer{quota: meter}
+				if plan == "" {
+					q.quota = nil
+				}
+				benchmarkDecide(b, q, benchGroup{size.requests, size.items, plan})
+			})
+		}
 	}
 }
 
-func benchmarkDecide(b *testing.B, requests, items int) {
+// benchGroup is a group of requests with as many items each.
+type benchGroup struct {
+	requests, items int
+	plan            string
+}
+
+func benchmarkDecide(b *testing.B, q *sequencer, size benchGroup) {
 	dir := b.TempDir()
 	options := intakestore.Options{
 		Dir: filepath.Join(dir, "intake"), Mark: filepath.Join(dir, "ACKNOWLEDGED"),
@@ -45,7 +61,7 @@ func benchmarkDecide(b *testing.B, requests, items int) {
 		b.Fatal(err)
 	}
 	defer store.Close() //nolint:errcheck // nothing of it is used any more
-	q := benchSequencer(store)
+	benchSequencer(q, store)
 	waits := make(chan *intakestore.Pending, 1)
 	done := make(chan struct{})
 	go func() {
@@ -60,9 +76,8 @@ func benchmarkDecide(b *testing.B, requests, items int) {
 	for b.Loop() {
 		b.StopTimer()
 		g := &group{}
-		for range requests {
-			sub := benchSubmission(encoded, items, &next)
-			g.add(sub)
+		for range size.requests {
+			g.add(benchSubmission(encoded, size, &next))
 		}
 		b.StartTimer()
 		if err := q.decide(g); err != nil {
@@ -74,20 +89,20 @@ func benchmarkDecide(b *testing.B, requests, items int) {
 	}
 	close(waits)
 	<-done
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(requests), "ns/request")
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(requests*items), "ns/item")
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(size.requests), "ns/request")
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(size.requests*size.items), "ns/item")
 }
 
-func benchSequencer(store *intakestore.Store) *sequencer {
+func benchSequencer(q *sequencer, store *intakestore.Store) {
 	clock := SystemClock{}
-	return &sequencer{
-		store: store, window: (48 * time.Hour).Milliseconds(), clock: &windowClock{clock: clock}, elapsed: clock.Elapsed,
-		guard: func() error { return nil }, fatal: func(err error) { panic(err) }, observer: nobody{}, decider: dedup.NewGroup(store),
-	}
+	q.store, q.window, q.clock, q.elapsed = store, (48 * time.Hour).Milliseconds(), &windowClock{clock: clock}, clock.Elapsed
+	q.guard, q.fatal = func() error { return nil }, func(err error) { panic(err) }
+	q.observer, q.decider = nobody{}, dedup.NewGroup(store)
 }
 
-func benchSubmission(encoded []byte, items int, next *uint64) *submission {
-	sub := &submission{header: record.Record{Project: 1, KeyKind: record.KeyServer}, items: make([]intakestore.Item, items)}
+func benchSubmission(encoded []byte, size benchGroup, next *uint64) *submission {
+	src := Source{Project: 1, KeyKind: record.KeyServer, Organization: "01980000-0000-7000-8000-00000000000a", Plan: size.plan}
+	sub := &submission{header: header(src, record.Clock{}), items: make([]intakestore.Item, size.items), charge: src.charge()}
 	for i := range sub.items {
 		*next++
 		it := &sub.items[i]

@@ -128,7 +128,7 @@ func TestQuotaOutlivesKills(t *testing.T) {
 	s := &spender{T: t, program: program{path: buildBinary(t), data: t.TempDir() + "/data", log: t.TempDir() + "/log"}}
 	s.keys = s.program.init(t.Context(), t)
 	s.address, _ = freeAddresses(t)
-	for _, point := range []string{"intake.decided:2", "intake.synced:2", "eventstore.flushed:1", "eventstore.committed:1"} {
+	for _, point := range []string{"intake.decided:2", "intake.synced:2", "eventstore.committed:1"} {
 		s.serve(false, "ACTIONPULSE_CRASH_AT="+point)
 		s.send(2)
 		if r := s.server.end(t); !r.killed {

@@ -12,7 +12,6 @@ import (
 // Codes that a server of ours can answer with and package api does not know
 // yet.
 const (
-	codeQuotaExceeded    api.Code = "quota_exceeded"
 	codePrivacyJobActive api.Code = "privacy_job_active"
 )
 
@@ -133,7 +132,7 @@ var refusals = []refusal{
 	{name: "415", answer: Answer{Status: 415, Code: api.CodeUnsupportedMediaType}, source: "retry table: 415 is not repeated"},
 	{name: "422", answer: Answer{Status: 422, Code: api.CodeValidationFailed}, source: "retry table: 422 is not repeated, the repeat would get the same refusal"},
 	{
-		name: "quota", answer: Answer{Status: 429, Code: codeQuotaExceeded}, profiles: []Profile{Events, Replay}, envelope: true,
+		name: "quota", answer: Answer{Status: 429, Code: api.CodeQuotaExceeded}, profiles: []Profile{Events, Replay}, envelope: true,
 		source: "retry table: 429 quota_exceeded is not repeated before the next period or a payment",
 	},
 }
