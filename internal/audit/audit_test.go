@@ -85,7 +85,7 @@ func (b *bundle) send(t must, ids ...byte) {
 	b.group.Begin(b.now, window)
 	entry := intakestore.Entry{Header: record.Record{Project: 1, KeyKind: record.KeyServer, Key: 1}}
 	for _, id := range ids {
-		it := record.Item{Type: record.ItemEvent, Event: "e", AnonID: "a", EventID: record.EventID{id, byte(b.now)}}
+		it := record.Item{Type: record.ItemEvent, Event: "e", AnonID: personOf(id).AnonID, EventID: record.EventID{id, byte(b.now)}}
 		if id != 0 {
 			it.EventID, it.Claimed, it.Fingerprint = record.EventID{id}, true, uint32(id)
 			verdict, err := b.group.Decide(record.Identity{Project: 1, KeyKind: record.KeyServer, EventID: it.EventID}, it.Fingerprint)
@@ -100,9 +100,27 @@ func (b *bundle) send(t must, ids ...byte) {
 			EventID: it.EventID, Claimed: it.Claimed, Fingerprint: it.Fingerprint, Encoded: record.AppendItem(nil, &it),
 		})
 	}
-	if len(entry.Items) == 0 {
-		return
+	if len(entry.Items) > 0 {
+		b.commit(t, entry)
 	}
+}
+
+// personOf says whose an item is: there are two persons.
+func personOf(id byte) record.Person { return record.Person{AnonID: string(rune('a' + id%2))} }
+
+// erase adds an erasure to the stream, as intake does, and returns its
+// position.
+func (b *bundle) erase(t must, p record.Person) uint64 {
+	t.Helper()
+	it := record.Item{Type: record.ItemErase, AnonID: p.AnonID, UserID: p.UserID}
+	b.commit(t, intakestore.Entry{
+		Header: record.Record{Project: 1}, Items: []intakestore.Item{{Encoded: record.AppendItem(nil, &it)}},
+	})
+	return b.stores.Intake.State().Last
+}
+
+func (b *bundle) commit(t must, entry intakestore.Entry) {
+	t.Helper()
 	p, err := b.stores.Intake.Commit(intakestore.Group{Received: b.now, Window: window, Entries: []intakestore.Entry{entry}})
 	if err != nil {
 		t.Fatal(err)
@@ -143,8 +161,9 @@ func (b *bundle) verify(t must) audit.Report {
 	return report
 }
 
-// Whatever was sent, stored, expired, repaired or restarted, in whatever
-// order: the stores agree, and claims rebuilt from rows are the live ones.
+// Whatever was sent, stored, erased, deleted for its age, expired, repaired or
+// restarted, in whatever order: the stores agree, and claims rebuilt from rows
+// are the live ones.
 func TestRebuiltClaimsEqualTheLiveOnes(t *testing.T) {
 	base := t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {
@@ -158,6 +177,14 @@ func TestRebuiltClaimsEqualTheLiveOnes(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"send":  func(t *rapid.T) { b.send(t, ids.Draw(t, "ids")...) },
 			"wait":  func(t *rapid.T) { b.now += rapid.SampledFrom([]int64{1, 900, window, window + 1}).Draw(t, "ms") },
+			"erase": func(t *rapid.T) { b.erase(t, personOf(rapid.ByteRange(0, 1).Draw(t, "person"))) },
+			"expire": func(t *rapid.T) {
+				before := b.now - rapid.SampledFrom([]int64{-1, 900, window}).Draw(t, "kept")
+				_, err := b.stores.Events.DeleteBefore(context.Background(), eventstore.Retention{Project: 1, Before: before, Window: window})
+				if err != nil {
+					t.Fatal(err)
+				}
+			},
 			"store": func(t *rapid.T) { b.store(t, rapid.IntRange(1, 10).Draw(t, "items")) },
 			"restart": func(t *rapid.T) {
 				b.close(t)

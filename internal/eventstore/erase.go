@@ -36,7 +36,8 @@ type erasure struct {
 // it is still linked to, or to nobody but itself.
 //
 // Everything is judged by what lies before the position, so that an erasure
-// which was set aside, and is applied late, takes what it would have taken.
+// which was set aside, and is applied late, takes what it would have taken; but
+// a link that was made again meanwhile had kept its first time, and goes.
 func (b *batch) erase(ctx context.Context, r *record.Record, i int) error {
 	if err := b.flush(ctx); err != nil {
 		return err
