@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/actionpulse/actionpulse/internal/account"
 	"github.com/actionpulse/actionpulse/internal/alert"
 	"github.com/actionpulse/actionpulse/internal/id"
 	"github.com/actionpulse/actionpulse/internal/query"
@@ -58,19 +57,23 @@ func newWatch(t *testing.T, open storagetest.OpenFunc) *watch {
 	}
 	closeAfter(t, w.db)
 	store := sqlstore.New(w.db)
-	setup, err := account.NewService(account.Params{Store: store, Clock: func() time.Time { return began.AddDate(0, 0, -60) }, Random: rand.Reader}).
-		Setup(t.Context(), account.SetupParams{Organization: "o", Project: "p", Email: "a@b"})
-	if err != nil {
-		t.Fatal(err)
+	w.place = alert.Place{OrganizationID: newName(), ProjectID: newName()}
+	w.place.Actor.UserID = newName()
+	for text, args := range map[string][]any{
+		`INSERT INTO organizations (id, name, created_at) VALUES ($1, 'o', 0)`:                          {w.place.OrganizationID},
+		`INSERT INTO users (id, email, password_hash, created_at) VALUES ($1, 'a@b', '$argon2id$x', 0)`: {w.place.Actor.UserID},
+	} {
+		if err := statement(t, w, text, args...); err != nil {
+			t.Fatal(err)
+		}
 	}
-	w.place = alert.Place{OrganizationID: setup.OrganizationID, ProjectID: setup.Project.ID}
-	w.place.Actor.UserID = setup.UserID
+	w.project(t, w.place.ProjectID, 1)
 	w.service = alert.NewService(alert.Params{
 		Store: sqlstore.NewAlerts(w.db), Reader: &alert.Reader{Querier: w, Health: w.health}, Clock: w.clock, Random: rand.Reader,
 		Wake: func() {}, Told: func() {},
 	})
 	w.hooks = webhook.NewService(webhook.Params{Store: store, AllowPrivate: true, Clock: w.clock, Random: rand.Reader, Wake: func() {}})
-	w.hook = webhook.Place{OrganizationID: setup.OrganizationID, ProjectID: setup.Project.ID}
+	w.hook = webhook.Place{OrganizationID: w.place.OrganizationID, ProjectID: w.place.ProjectID}
 	e, _, err := w.hooks.Create(t.Context(), w.hook, webhook.Content{
 		URL: "http://127.0.0.1/hook", Wishes: webhook.Wishes{Types: []webhook.Type{webhook.AlertFired, webhook.AlertResolved}},
 	})
@@ -79,6 +82,16 @@ func newWatch(t *testing.T, open storagetest.OpenFunc) *watch {
 	}
 	w.hook.EndpointID = e.ID
 	return w
+}
+
+// project makes a project of the organization.
+func (w *watch) project(t *testing.T, id string, number int) {
+	t.Helper()
+	err := statement(t, w, `INSERT INTO projects (id, number, organization_id, name, created_at) VALUES ($1, $2, $3, 'p', 0)`,
+		id, number, w.place.OrganizationID)
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 func closeAfter(t *testing.T, db *sqldb.DB) {
@@ -256,6 +269,13 @@ func eachWatch(t *testing.T, test func(t *testing.T, w *watch)) {
 			test(t, newWatch(t, open))
 		})
 	}
+}
+
+// oneWatch runs a test of what does not depend on the engine.
+func oneWatch(t *testing.T, test func(t *testing.T, w *watch)) {
+	t.Helper()
+	t.Parallel()
+	test(t, newWatch(t, storagetest.SQLite))
 }
 
 // alternating is bad in every other period of five minutes.

@@ -64,11 +64,11 @@ func TestEvaluatorsShareTheWork(t *testing.T) {
 	eachWatch(t, func(t *testing.T, w *watch) {
 		w.metric = alternating
 		var places []alert.Place
-		for range 3 {
+		for range 2 {
 			places = append(places, w.create(t, above()))
 		}
 		one, two := w.evaluator(t, nil), w.evaluator(t, nil)
-		const rounds, each = 4, 5
+		const rounds, each = 3, 4
 		w.pass(settle - 5*time.Minute) // the first period, which was over at the creation, comes with the first round
 		for range rounds {
 			w.pass(each * 5 * time.Minute)
@@ -171,7 +171,7 @@ func TestPostgreSQLEvaluatorIsKilled(t *testing.T) {
 	}
 	survivor := w.evaluator(t, nil)
 	w.pass(settle)
-	const periods = 6
+	const periods = 3
 	for i := range periods {
 		point := []string{"read", "stepped", "committed"}[i%3]
 		cmd := exec.CommandContext(t.Context(), binary)

@@ -1,8 +1,6 @@
 package sqlstore_test
 
 import (
-	"context"
-	"crypto/rand"
 	"fmt"
 	"strings"
 	"sync"
@@ -10,7 +8,6 @@ import (
 	"time"
 
 	"github.com/actionpulse/actionpulse/api"
-	"github.com/actionpulse/actionpulse/internal/account"
 	"github.com/actionpulse/actionpulse/internal/alert"
 	"github.com/actionpulse/actionpulse/internal/auditlog"
 	"github.com/actionpulse/actionpulse/internal/fault"
@@ -114,17 +111,9 @@ func TestIngestHealth(t *testing.T) {
 // another one waiting, and a suspended organization has none.
 func TestProjectsAreServedInTurn(t *testing.T) {
 	eachWatch(t, func(t *testing.T, w *watch) {
-		for range 70 {
-			w.create(t, above())
-		}
-		accounts := account.NewServices(account.ServicesParams{
-			Store: sqlstore.New(w.db), Clock: w.clock, Random: rand.Reader, AfterChange: func(_ context.Context, err error) error { return err },
-		})
-		other, err := accounts.Projects.Create(t.Context(), w.place.Actor, w.place.OrganizationID, "other")
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.place.ProjectID = other.ID
+		w.copies(t, w.create(t, above()), 69)
+		w.place.ProjectID = newName()
+		w.project(t, w.place.ProjectID, 2)
 		w.create(t, above())
 		due := alert.DueParams{Now: w.clock(), Stored: w.clock(), Passed: w.clock(), Limit: 2}
 		store := sqlstore.NewAlerts(w.db)
@@ -142,12 +131,26 @@ func TestProjectsAreServedInTurn(t *testing.T) {
 	})
 }
 
+// copies makes alerts like another one, in one transaction.
+func (w *watch) copies(t *testing.T, of alert.Place, n int) {
+	t.Helper()
+	const columns = `project_id, name, source, metric, period, timezone, condition, for_periods, resolve_after, revision, next_start, next_end,
+  attempts, state, good_run, bad_run, told, created_at, updated_at`
+	var names []string
+	for range n {
+		names = append(names, "('"+newName()+"')")
+	}
+	err := statement(t, w, `INSERT INTO alerts (id, `+columns+`) SELECT n.column1, `+columns+` FROM alerts, (VALUES `+
+		strings.Join(names, ", ")+`) AS n WHERE id = $1`, of.AlertID)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestAlertsOfAProjectAreLimited: also when many are made at once.
 func TestAlertsOfAProjectAreLimited(t *testing.T) {
 	eachWatch(t, func(t *testing.T, w *watch) {
-		for range alert.MaxAlerts - 2 {
-			w.create(t, above())
-		}
+		w.copies(t, w.create(t, above()), alert.MaxAlerts-3)
 		var all sync.WaitGroup
 		var mu sync.Mutex
 		made, refused := 0, 0
@@ -250,7 +253,7 @@ func TestAlertConstraints(t *testing.T) {
 // TestAlertsAreAudited: an entry for each change by a person, and none for
 // what periods do.
 func TestAlertsAreAudited(t *testing.T) {
-	eachWatch(t, func(t *testing.T, w *watch) {
+	oneWatch(t, func(t *testing.T, w *watch) {
 		w.metric = alternating
 		at := w.create(t, above())
 		w.pass(settle + 20*time.Minute)

@@ -47,7 +47,7 @@ func TestNoPeriodIsJudgedEarly(t *testing.T) {
 // TestTheAnswerSaysHowFarEventsAreStored: if events were stored far enough for
 // the look before the query, and were not in its answer, it does not count.
 func TestTheAnswerSaysHowFarEventsAreStored(t *testing.T) {
-	eachWatch(t, func(t *testing.T, w *watch) {
+	oneWatch(t, func(t *testing.T, w *watch) {
 		w.create(t, above())
 		w.pass(settle)
 		behind := w.evaluator(t, func(p *alert.EvaluatorParams) {
@@ -67,7 +67,7 @@ func TestTheAnswerSaysHowFarEventsAreStored(t *testing.T) {
 // TestLateEvents: those that come while a period settles count; those that come
 // later change no verdict, and are in the baselines of later periods.
 func TestLateEvents(t *testing.T) {
-	eachWatch(t, func(t *testing.T, w *watch) {
+	oneWatch(t, func(t *testing.T, w *watch) {
 		counts := map[int64]int64{}
 		w.metric = func(p query.Window) int64 { return counts[p.From] }
 		first := began.Add(-5 * time.Minute).UnixMilli()
@@ -100,7 +100,7 @@ func TestLateEvents(t *testing.T) {
 // TestCatchUp: after a downtime the latest 24 periods are judged, in turn, and
 // the history says which were not.
 func TestCatchUp(t *testing.T) {
-	eachWatch(t, func(t *testing.T, w *watch) {
+	oneWatch(t, func(t *testing.T, w *watch) {
 		w.metric = alternating
 		at := w.create(t, above())
 		e := w.evaluator(t, nil)
@@ -138,7 +138,7 @@ func TestCatchUp(t *testing.T) {
 // growing waits; until the next period is due nothing is decided, and then it
 // is not known. It never makes an alert fire, nor resolves one.
 func TestQueriesFail(t *testing.T) {
-	eachWatch(t, func(t *testing.T, w *watch) {
+	oneWatch(t, func(t *testing.T, w *watch) {
 		w.metric = func(query.Window) int64 { return 1 }
 		d := above()
 		d.Condition.Direction, d.Condition.Value, d.For = alert.Below, 5, 2
