@@ -21,6 +21,7 @@ import (
 
 	"github.com/actionpulse/actionpulse/internal/auditlog"
 	"github.com/actionpulse/actionpulse/internal/credential"
+	"github.com/actionpulse/actionpulse/internal/retention"
 )
 
 // ErrExists is returned by Setup when there are accounts already.
@@ -55,7 +56,9 @@ type Project struct {
 	Number         uint32
 	Name           string
 	OrganizationID string
-	CreatedAt      time.Time
+	// Retention is the project's own, which may leave it to the server.
+	Retention retention.Days
+	CreatedAt time.Time
 }
 
 // Store keeps the first accounts.

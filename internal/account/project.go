@@ -3,12 +3,14 @@ package account
 import (
 	"context"
 	"fmt"
+	"strconv"
 
 	"github.com/actionpulse/actionpulse/api"
 	"github.com/actionpulse/actionpulse/internal/auditlog"
 	"github.com/actionpulse/actionpulse/internal/credential"
 	"github.com/actionpulse/actionpulse/internal/fault"
 	"github.com/actionpulse/actionpulse/internal/id"
+	"github.com/actionpulse/actionpulse/internal/retention"
 )
 
 // ProjectStore keeps projects.
@@ -21,9 +23,17 @@ type ProjectStore interface {
 	// CreateProject stores a project with the next number, which it returns,
 	// and the entry about it.
 	CreateProject(ctx context.Context, p Project, e auditlog.Entry) (uint32, error)
-	// RenameProject stores a project's name and the entry about it, and
-	// reports whether the organization has such a project.
-	RenameProject(ctx context.Context, p Project, e auditlog.Entry) (bool, error)
+	// ChangeProject stores what a change names and the entries about it, and
+	// returns the project as it is then, and whether the organization has it.
+	ChangeProject(ctx context.Context, organizationID, projectID string, c ProjectChange) (Project, bool, error)
+}
+
+// ProjectChange is what becomes of a project; nil leaves a part as it is.
+type ProjectChange struct {
+	Name      *string
+	Retention *retention.Days
+	// Entries tell of it; Update makes them.
+	Entries []auditlog.Entry
 }
 
 // Projects are where events are sent to. Who may do what there is decided by
@@ -31,7 +41,8 @@ type ProjectStore interface {
 type Projects struct {
 	env
 
-	store ProjectStore
+	store     ProjectStore
+	retention retention.Rules
 }
 
 // List returns at most limit projects of an organization with numbers above
@@ -80,29 +91,68 @@ func (s *Projects) Create(ctx context.Context, by auditlog.Actor, organizationID
 	return p, nil
 }
 
-// Rename gives a project another name. Faults: validation_failed; not_found,
-// also for one of another organization; unavailable.
-func (s *Projects) Rename(ctx context.Context, by auditlog.Actor, p Project, name string) (Project, error) {
-	if err := credential.ValidateName("name", name); err != nil {
-		return Project{}, err
-	}
+// Update changes a project. Faults: validation_failed, also for a retention
+// that is shorter than ids of events are remembered; not_found, also for a
+// project of another organization; unavailable.
+func (s *Projects) Update(ctx context.Context, by auditlog.Actor, p Project, c ProjectChange) (Project, error) {
 	if !id.Valid(p.ID) {
 		return Project{}, noProject()
 	}
-	p.Name = name
-	e, err := s.projectEntry(p, by, auditlog.ProjectRenamed)
-	if err != nil {
+	if err := s.prepare(by, p, &c); err != nil {
 		return Project{}, err
 	}
-	found, err := s.store.RenameProject(ctx, p, e)
+	if len(c.Entries) == 0 {
+		return p, nil
+	}
+	changed, found, err := s.store.ChangeProject(ctx, p.OrganizationID, p.ID, c)
 	if err != nil {
-		return Project{}, fmt.Errorf("rename a project: %w", err)
+		return Project{}, fmt.Errorf("change a project: %w", err)
 	}
 	if !found {
 		return Project{}, noProject()
 	}
-	return p, nil
+	return changed, nil
 }
+
+// prepare validates a change and adds the entries about it.
+func (s *Projects) prepare(by auditlog.Actor, p Project, c *ProjectChange) error {
+	if c.Name != nil {
+		if err := credential.ValidateName("name", *c.Name); err != nil {
+			return err
+		}
+		p.Name = *c.Name
+		e, err := s.projectEntry(p, by, auditlog.ProjectRenamed)
+		if err != nil {
+			return err
+		}
+		c.Entries = append(c.Entries, e)
+	}
+	if c.Retention == nil {
+		return nil
+	}
+	if err := s.retention.Validate(*c.Retention); err != nil {
+		return err
+	}
+	e, err := s.entry(auditlog.Entry{
+		OrganizationID: p.OrganizationID, ProjectID: p.ID, Actor: by, Action: auditlog.ProjectRetentionChanged,
+		Object:  auditlog.Object{Kind: auditlog.ObjectProject, ID: p.ID},
+		Details: map[string]string{"events_days": daysText(c.Retention.Events), "replays_days": daysText(c.Retention.Replays)},
+	})
+	c.Entries = append(c.Entries, e)
+	return err
+}
+
+// daysText is a number of days, empty for none.
+func daysText(days int) string {
+	if days == 0 {
+		return ""
+	}
+	return strconv.Itoa(days)
+}
+
+// InForce returns how long a project keeps what, the server's settings
+// included.
+func (s *Projects) InForce(p Project) retention.Days { return s.retention.InForce(p.Retention) }
 
 func (e env) projectEntry(p Project, by auditlog.Actor, action auditlog.Action) (auditlog.Entry, error) {
 	return e.entry(auditlog.Entry{

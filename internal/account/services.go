@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/actionpulse/actionpulse/internal/auditlog"
+	"github.com/actionpulse/actionpulse/internal/retention"
 )
 
 // ErrStale is returned when the facts that a change was prepared for have
@@ -34,6 +35,8 @@ type ServicesParams struct {
 	AfterChange func(ctx context.Context, err error) error
 	// Attempts limits failed logins.
 	Attempts AttemptParams
+	// Retention is what projects may ask for.
+	Retention retention.Rules
 	// Hashes is how many passwords are hashed at once; 0 means one for each
 	// processor.
 	Hashes int
@@ -58,7 +61,7 @@ func NewServices(p ServicesParams) Services {
 		Organizations: &Organizations{env: e, store: p.Store},
 		Members:       &Members{env: e, store: p.Store},
 		Invitations:   &Invitations{env: e, store: p.Store, passwords: passwords},
-		Projects:      &Projects{env: e, store: p.Store},
+		Projects:      &Projects{env: e, store: p.Store, retention: p.Retention},
 		Sweeper:       &Sweeper{env: e, store: p.Store},
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/actionpulse/actionpulse/internal/intakestore"
 	"github.com/actionpulse/actionpulse/internal/quota"
 	"github.com/actionpulse/actionpulse/internal/record"
+	"github.com/actionpulse/actionpulse/internal/retention"
 	"github.com/actionpulse/actionpulse/internal/storage/sqlstore"
 )
 
@@ -27,7 +28,7 @@ func (s *server) startMeter(ctx context.Context) (err error) {
 	if err := s.replayQuota.Refresh(ctx, s.params.Clock.Wall()); err != nil {
 		return err
 	}
-	_, accounts := newAccounts(s.stores.sql)
+	_, accounts := newAccounts(s.stores.sql, retention.Rules{})
 	all, err := allOrganizations(ctx, accounts.Organizations)
 	if err != nil {
 		return err

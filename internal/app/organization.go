@@ -13,6 +13,7 @@ import (
 	"github.com/actionpulse/actionpulse/internal/auditlog"
 	"github.com/actionpulse/actionpulse/internal/config"
 	"github.com/actionpulse/actionpulse/internal/quota"
+	"github.com/actionpulse/actionpulse/internal/retention"
 )
 
 // OrganizationParams say whose organizations are meant.
@@ -98,7 +99,7 @@ func (p OrganizationParams) do(ctx context.Context, c organizationCommand, targe
 	if err != nil {
 		return nil, err
 	}
-	_, accounts := newAccounts(s.sql)
+	_, accounts := newAccounts(s.sql, retention.Rules{})
 	all, err := organizationOperator{accounts.Organizations, plansOf(p.Quota)}.run(ctx, c, target)
 	return all, errors.Join(err, s.close())
 }

@@ -111,7 +111,7 @@ func (s *server) run(ctx context.Context) error {
 	}
 	s.services, err = newServices(servicesParams{
 		DB: s.stores.sql, Database: s.params.Config.Database, Credits: s.params.Config.Credits,
-		Webhooks: s.params.Config.Webhooks, Flows: s.params.Config.Flows, Cipher: cipher, Exporter: exporter,
+		Webhooks: s.params.Config.Webhooks, Flows: s.params.Config.Flows, Retention: s.retentionRules(), Cipher: cipher, Exporter: exporter,
 		Blobs: s.stores.blobs, Metrics: s.metrics, ReplayQuota: s.replayQuota, Guard: s.space.guard, Log: s.params.Log,
 	})
 	if err != nil {
@@ -209,6 +209,7 @@ func (s *server) work(ctx context.Context, workers *sync.WaitGroup, failed chan<
 	workers.Go(func() { s.countReplays(ctx) })
 	workers.Go(func() { s.judgeAlerts(ctx) })
 	workers.Go(func() { s.sweepAlerts(ctx) })
+	workers.Go(func() { s.retention().Run(ctx, s.params.Config.Retention.Interval) })
 	workers.Go(func() {
 		if err := s.materializer().Run(ctx); err != nil {
 			failed <- err

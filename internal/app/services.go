@@ -26,6 +26,7 @@ import (
 	"github.com/actionpulse/actionpulse/internal/quota"
 	"github.com/actionpulse/actionpulse/internal/release"
 	"github.com/actionpulse/actionpulse/internal/replay"
+	"github.com/actionpulse/actionpulse/internal/retention"
 	"github.com/actionpulse/actionpulse/internal/storage/ledger"
 	"github.com/actionpulse/actionpulse/internal/storage/sqldb"
 	"github.com/actionpulse/actionpulse/internal/storage/sqlstore"
@@ -80,6 +81,8 @@ type servicesParams struct {
 	Credits  config.Credits
 	Webhooks config.Webhooks
 	Flows    config.Flows
+	// Retention is what projects may ask for.
+	Retention retention.Rules
 	// Cipher reads the secrets of model providers.
 	Cipher *model.Cipher
 	// Exporter takes traces of executions; nil if nobody wants them.
@@ -95,14 +98,14 @@ type servicesParams struct {
 }
 
 // newAccounts returns the services of credentials and accounts: a change of
-// the latter is seen by the former.
-func newAccounts(db *sqldb.DB) (*credential.Service, account.Services) {
+// the latter is seen by the former. rules are what projects may ask for.
+func newAccounts(db *sqldb.DB, rules retention.Rules) (*credential.Service, account.Services) {
 	store := sqlstore.New(db)
 	keys := credential.NewService(credential.Params{
 		Store: store, Clock: time.Now, Random: rand.Reader, Announce: db.Announce,
 	})
 	return keys, account.NewServices(account.ServicesParams{
-		Store: store, Clock: time.Now, Random: rand.Reader, AfterChange: keys.AfterChange,
+		Store: store, Clock: time.Now, Random: rand.Reader, AfterChange: keys.AfterChange, Retention: rules,
 	})
 }
 
@@ -112,7 +115,7 @@ func newServices(p servicesParams) (*services, error) {
 	s := &services{
 		db: p.DB, auditLog: auditlog.NewService(store), tally: idempotency.NewTally(p.DB.Keys().AddCounts), exporter: p.Exporter,
 	}
-	s.keys, s.accounts = newAccounts(p.DB)
+	s.keys, s.accounts = newAccounts(p.DB, p.Retention)
 	s.markers = release.NewService(release.Params{
 		Store: store, Guard: p.Guard, Tally: s.tally, Clock: time.Now, Random: rand.Reader,
 	})

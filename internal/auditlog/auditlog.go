@@ -23,21 +23,24 @@ type Action string
 
 // The actions.
 const (
-	KeyCreated            Action = "key.created"
-	KeyImported           Action = "key.imported"
-	KeyRotated            Action = "key.rotated"
-	KeyRevoked            Action = "key.revoked"
-	MemberRoleChanged     Action = "member.role_changed"
-	MemberRemoved         Action = "member.removed"
-	InvitationCreated     Action = "invitation.created"
-	InvitationAccepted    Action = "invitation.accepted"
-	InvitationRevoked     Action = "invitation.revoked"
-	ProjectCreated        Action = "project.created"
-	ProjectRenamed        Action = "project.renamed"
-	OrganizationCreated   Action = "organization.created"
-	OrganizationRenamed   Action = "organization.renamed"
-	OrganizationSuspended Action = "organization.suspended"
-	OrganizationResumed   Action = "organization.resumed"
+	KeyCreated         Action = "key.created"
+	KeyImported        Action = "key.imported"
+	KeyRotated         Action = "key.rotated"
+	KeyRevoked         Action = "key.revoked"
+	MemberRoleChanged  Action = "member.role_changed"
+	MemberRemoved      Action = "member.removed"
+	InvitationCreated  Action = "invitation.created"
+	InvitationAccepted Action = "invitation.accepted"
+	InvitationRevoked  Action = "invitation.revoked"
+	ProjectCreated     Action = "project.created"
+	ProjectRenamed     Action = "project.renamed"
+	// ProjectRetentionChanged says to what, in days; empty is as the server's
+	// setting says.
+	ProjectRetentionChanged Action = "project.retention_changed"
+	OrganizationCreated     Action = "organization.created"
+	OrganizationRenamed     Action = "organization.renamed"
+	OrganizationSuspended   Action = "organization.suspended"
+	OrganizationResumed     Action = "organization.resumed"
 	// OrganizationPlanChanged says from which plan to which; empty is the
 	// default one.
 	OrganizationPlanChanged Action = "organization.plan_changed"

@@ -53,6 +53,7 @@ type Config struct {
 	Rate         Rate         `embed:"" prefix:"rate."`
 	Quota        Quota        `embed:""`
 	Query        Query        `embed:"" prefix:"query."`
+	Retention    Retention    `embed:"" prefix:"retention."`
 	Storage      Storage      `embed:"" prefix:"storage."`
 	EventStore   EventStore   `embed:"" prefix:"eventstore."`
 	Materializer Materializer `embed:"" prefix:"materializer."`
@@ -101,6 +102,13 @@ type Rate struct {
 // Query is how queries are answered.
 type Query struct {
 	TimeBudget time.Duration `name:"time_budget" default:"10s" help:"Time a query may take before it is refused."`
+}
+
+// Retention is how long data is kept by projects that do not say so themselves.
+type Retention struct {
+	EventsDays  int           `name:"events_days" default:"0" help:"Days after which events are deleted; 0 keeps them for ever. A project's own setting comes first."`
+	ReplaysDays int           `name:"replays_days" default:"0" help:"Days after which session replays are deleted; 0 keeps them for ever. A project's own setting comes first."`
+	Interval    time.Duration `name:"interval" default:"1h" help:"How often is looked for what has been kept long enough; at the start, too."`
 }
 
 // Storage is how much room is left on disk. The larger of the two counts;

@@ -32,6 +32,10 @@ func (c *Config) Validate() error {
 		between("rate.browser_burst", c.Rate.BrowserBurst, 1, 1e9),
 		c.Quota.Validate(),
 		between("query.time_budget", c.Query.TimeBudget, 10*time.Millisecond, 10*time.Minute),
+		between("retention.events_days", c.Retention.EventsDays, 0, maxRetentionDays),
+		longEnough("retention.events_days", c.Retention.EventsDays, c.Intake.Window),
+		between("retention.replays_days", c.Retention.ReplaysDays, 0, maxRetentionDays),
+		between("retention.interval", c.Retention.Interval, time.Second, 24*time.Hour),
 		between("storage.min_free_bytes", c.Storage.MinFreeBytes, 0, 1<<50),
 		between("storage.min_free_percent", c.Storage.MinFreePercent, 0, 90),
 		between("eventstore.memory_limit", c.EventStore.MemoryLimit, 128e6, 1<<50),
@@ -70,6 +74,18 @@ func between[T cmp.Ordered](name string, value, least, most T) error {
 		return nil
 	}
 	return fmt.Errorf("%s: must be from %v to %v, not %v", name, least, most, value)
+}
+
+// maxRetentionDays is a hundred years.
+const maxRetentionDays = 36_500
+
+// longEnough refuses to keep events for less time than their ids are
+// remembered.
+func longEnough(name string, days int, window time.Duration) error {
+	if days == 0 || time.Duration(days)*24*time.Hour >= window {
+		return nil
+	}
+	return fmt.Errorf("%s: must be 0 or at least intake.window, which is %v", name, window)
 }
 
 // validEndpoint allows no endpoint, and the base URL of one.

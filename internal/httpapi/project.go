@@ -7,6 +7,7 @@ import (
 
 	"github.com/actionpulse/actionpulse/api"
 	"github.com/actionpulse/actionpulse/internal/account"
+	"github.com/actionpulse/actionpulse/internal/retention"
 )
 
 var listProjectsOperation = operation{
@@ -28,7 +29,7 @@ func (s *service) listProjects(x *exchange) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return pageAnswer(all, p.limit, projectOf, func(p *account.Project) string {
+	return pageAnswer(all, p.limit, s.projectOf, func(p *account.Project) string {
 		return strconv.FormatUint(uint64(p.Number), 10)
 	})
 }
@@ -49,7 +50,7 @@ func (s *service) createProject(x *exchange) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return jsonAnswer(http.StatusCreated, projectOf(&p))
+	return jsonAnswer(http.StatusCreated, s.projectOf(&p))
 }
 
 var getProjectOperation = operation{
@@ -63,18 +64,20 @@ func (s *service) getProject(x *exchange) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return jsonAnswer(http.StatusOK, projectOf(&p))
+	return jsonAnswer(http.StatusOK, s.projectOf(&p))
 }
 
-var renameProjectOperation = operation{
-	id: "renameProject", tag: tagProjects, summary: "Rename a project",
+var updateProjectOperation = operation{
+	id: "updateProject", tag: tagProjects, summary: "Change a project's name, or how long its data is kept",
+	description: "What is older than its retention is deleted within about an hour, for good; what was used stays counted. A repeat of a deleted event " +
+		"is a duplicate for as long as ids of events are remembered.",
 	params:  []param{idParam("id", "The project.")},
-	request: api.NewProject{},
+	request: api.ProjectChange{},
 	replies: replyOK("The project.", api.Project{}),
 }
 
-func (s *service) renameProject(x *exchange) (answer, error) {
-	in, err := decode[api.NewProject](x)
+func (s *service) updateProject(x *exchange) (answer, error) {
+	in, err := decode[api.ProjectChange](x)
 	if err != nil {
 		return answer{}, err
 	}
@@ -82,10 +85,14 @@ func (s *service) renameProject(x *exchange) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	if p, err = s.Projects.Rename(x.r.Context(), s.actor(x), p, in.Name); err != nil {
+	c := account.ProjectChange{Name: in.Name}
+	if in.Retention != nil {
+		c.Retention = &retention.Days{Events: daysIn(in.Retention.EventsDays), Replays: daysIn(in.Retention.ReplaysDays)}
+	}
+	if p, err = s.Projects.Update(x.r.Context(), s.actor(x), p, c); err != nil {
 		return answer{}, err
 	}
-	return jsonAnswer(http.StatusOK, projectOf(&p))
+	return jsonAnswer(http.StatusOK, s.projectOf(&p))
 }
 
 // project finds the project in the path, in the caller's organization.
@@ -94,6 +101,27 @@ func (s *service) project(x *exchange) (account.Project, error) {
 }
 
 // projectOf is a project as it is sent.
-func projectOf(p *account.Project) api.Project {
-	return api.Project{ID: p.ID, Name: p.Name, CreatedAt: api.TimeText(p.CreatedAt)}
+func (s *service) projectOf(p *account.Project) api.Project {
+	return api.Project{ID: p.ID, Name: p.Name, CreatedAt: api.TimeText(p.CreatedAt), Retention: api.ProjectRetention{
+		Retention: retentionOf(p.Retention), InForce: retentionOf(s.Projects.InForce(*p)),
+	}}
+}
+
+func retentionOf(d retention.Days) api.Retention {
+	return api.Retention{EventsDays: daysOut(d.Events), ReplaysDays: daysOut(d.Replays)}
+}
+
+// daysIn and daysOut turn null into none and back.
+func daysIn(days *int) int {
+	if days == nil {
+		return 0
+	}
+	return *days
+}
+
+func daysOut(days int) *int {
+	if days == 0 {
+		return nil
+	}
+	return &days
 }

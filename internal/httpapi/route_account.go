@@ -39,7 +39,7 @@ func accountRoutes() []route {
 		{"GET", "/api/v1/projects", viewer, body{}, reads, listProjectsOperation, (*service).listProjects},
 		{"POST", "/api/v1/projects", admin, jsonBody(accountLimit), mutates, createProjectOperation, (*service).createProject},
 		{"GET", "/api/v1/projects/{id}", viewer, body{}, reads, getProjectOperation, (*service).getProject},
-		{"PATCH", "/api/v1/projects/{id}", admin, jsonBody(accountLimit), mutates, renameProjectOperation, (*service).renameProject},
+		{"PATCH", "/api/v1/projects/{id}", admin, jsonBody(accountLimit), mutates, updateProjectOperation, (*service).updateProject},
 		{"POST", "/api/v1/projects/{id}/ingest-keys/import", admin, jsonBody(accountLimit), mutates, importKeyOperation, (*service).importKey},
 	}, ingestKeys.routes(viewer, admin), projectKeys.routes(viewer, admin), ciTokens.routes(viewer, admin))
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/actionpulse/actionpulse/internal/auditlog"
 	"github.com/actionpulse/actionpulse/internal/credential"
 	"github.com/actionpulse/actionpulse/internal/model"
+	"github.com/actionpulse/actionpulse/internal/retention"
 	"github.com/actionpulse/actionpulse/internal/webhook"
 )
 
@@ -50,7 +51,8 @@ type Projects interface {
 	List(ctx context.Context, organizationID string, after uint32, limit int) ([]account.Project, error)
 	Get(ctx context.Context, organizationID, projectID string) (account.Project, error)
 	Create(ctx context.Context, by auditlog.Actor, organizationID, name string) (account.Project, error)
-	Rename(ctx context.Context, by auditlog.Actor, p account.Project, name string) (account.Project, error)
+	Update(ctx context.Context, by auditlog.Actor, p account.Project, c account.ProjectChange) (account.Project, error)
+	InForce(p account.Project) retention.Days
 }
 
 // Keys makes and ends the credentials of projects; see credential.Service.

@@ -19,6 +19,7 @@ type Metrics struct {
 	Materializer *Materializer
 	Storage      *Storage
 	Alerts       *Alerts
+	Retention    *Retention
 }
 
 // NewMetrics returns counters that stand at zero, registered in a registry of
@@ -37,6 +38,7 @@ func NewMetrics() *Metrics {
 		Materializer: newMaterializer(f),
 		Storage:      newStorage(f),
 		Alerts:       newAlerts(f),
+		Retention:    newRetention(f),
 	}
 }
 

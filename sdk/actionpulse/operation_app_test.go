@@ -66,7 +66,7 @@ var accountMethods = map[string][]method{
 	}},
 	"getProject": {func(ctx context.Context, c *clients) error { return of(c.app.Projects.Get(ctx, one)) }},
 	"renameProject": {func(ctx context.Context, c *clients) error {
-		return of(c.app.Projects.Rename(ctx, one, api.NewProject{Name: "p"}))
+		return of(c.app.Projects.Update(ctx, one, api.ProjectChange{Name: new("p")}))
 	}},
 	"listReplays": {
 		func(ctx context.Context, c *clients) error { return of(c.app.Replays.List(ctx, one, sessions)) },

@@ -33,9 +33,10 @@ func (p *Projects) Get(ctx context.Context, id string) (*api.Project, error) {
 	return fetch[api.Project](ctx, p.link, reads("getProject", projectPath, id))
 }
 
-// Rename gives a project another name.
-func (p *Projects) Rename(ctx context.Context, id string, n api.NewProject) (*api.Project, error) {
-	return fetch[api.Project](ctx, p.link, changes("renameProject", http.MethodPatch, projectPath, id).with(n))
+// Update changes a project's name or how long its data is kept; what c leaves
+// out stays as it is.
+func (p *Projects) Update(ctx context.Context, id string, c api.ProjectChange) (*api.Project, error) {
+	return fetch[api.Project](ctx, p.link, changes("updateProject", http.MethodPatch, projectPath, id).with(c))
 }
 
 // IngestDebug returns what intake has accepted and rejected lately, and why.

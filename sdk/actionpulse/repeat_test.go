@@ -17,7 +17,7 @@ var once = []string{
 	"ensureCustomer", "changeCustomer", "publishFlow", "pinFlow", "unpinFlow", "archiveFlow", "unarchiveFlow",
 	"cancelExecution", "identify", "getHealth", "getReadiness", "login", "refresh", "logout", "changePassword", "acceptInvitation",
 	"createOrganization", "renameOrganization", "setMemberRole", "removeMember", "createInvitation", "revokeInvitation",
-	"createProject", "renameProject", "createIngestKey", "importIngestKey", "revokeIngestKey", "rotateIngestKey",
+	"createProject", "updateProject", "createIngestKey", "importIngestKey", "revokeIngestKey", "rotateIngestKey",
 	"createProjectKey", "revokeProjectKey", "rotateProjectKey", "createCIToken", "revokeCIToken", "rotateCIToken",
 	"createMarker", "deleteMarker", "putModelProvider", "deleteModelProvider",
 	"createAlert", "updateAlert", "deleteAlert", "muteAlert", "unmuteAlert", "resolveAlert",

@@ -125,6 +125,8 @@ type Project struct {
 	OrganizationID string
 	Name           string
 	CreatedAt      int64
+	EventsDays     sql.NullInt64
+	ReplaysDays    sql.NullInt64
 }
 
 type ReleaseMarker struct {

@@ -7,6 +7,7 @@ package sqldb
 
 import (
 	"context"
+	"database/sql"
 )
 
 const createProject = `-- name: CreateProject :exec
@@ -33,7 +34,7 @@ func (q *Queries) CreateProject(ctx context.Context, arg CreateProjectParams) er
 }
 
 const findProject = `-- name: FindProject :one
-SELECT id, number, organization_id, name, created_at
+SELECT id, number, organization_id, name, created_at, events_days, replays_days
 FROM projects
 WHERE organization_id = $1 AND id = $2
 `
@@ -52,6 +53,8 @@ func (q *Queries) FindProject(ctx context.Context, arg FindProjectParams) (Proje
 		&i.OrganizationID,
 		&i.Name,
 		&i.CreatedAt,
+		&i.EventsDays,
+		&i.ReplaysDays,
 	)
 	return i, err
 }
@@ -93,8 +96,56 @@ func (q *Queries) ListProjectOwners(ctx context.Context, arg ListProjectOwnersPa
 	return items, nil
 }
 
+const listProjectRetention = `-- name: ListProjectRetention :many
+SELECT id, number, events_days, replays_days
+FROM projects
+WHERE number > $1
+ORDER BY number
+LIMIT $2
+`
+
+type ListProjectRetentionParams struct {
+	Number int64
+	Limit  int32
+}
+
+type ListProjectRetentionRow struct {
+	ID          string
+	Number      int64
+	EventsDays  sql.NullInt64
+	ReplaysDays sql.NullInt64
+}
+
+func (q *Queries) ListProjectRetention(ctx context.Context, arg ListProjectRetentionParams) ([]ListProjectRetentionRow, error) {
+	rows, err := q.db.QueryContext(ctx, listProjectRetention, arg.Number, arg.Limit)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []ListProjectRetentionRow
+	for rows.Next() {
+		var i ListProjectRetentionRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.Number,
+			&i.EventsDays,
+			&i.ReplaysDays,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const listProjects = `-- name: ListProjects :many
-SELECT id, number, organization_id, name, created_at
+SELECT id, number, organization_id, name, created_at, events_days, replays_days
 FROM projects
 WHERE organization_id = $1 AND number > $2
 ORDER BY number
@@ -122,6 +173,8 @@ func (q *Queries) ListProjects(ctx context.Context, arg ListProjectsParams) ([]P
 			&i.OrganizationID,
 			&i.Name,
 			&i.CreatedAt,
+			&i.EventsDays,
+			&i.ReplaysDays,
 		); err != nil {
 			return nil, err
 		}
@@ -148,6 +201,30 @@ type RenameProjectParams struct {
 
 func (q *Queries) RenameProject(ctx context.Context, arg RenameProjectParams) (int64, error) {
 	result, err := q.db.ExecContext(ctx, renameProject, arg.Name, arg.OrganizationID, arg.ID)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
+const setProjectRetention = `-- name: SetProjectRetention :execrows
+UPDATE projects SET events_days = $1, replays_days = $2 WHERE organization_id = $3 AND id = $4
+`
+
+type SetProjectRetentionParams struct {
+	EventsDays     sql.NullInt64
+	ReplaysDays    sql.NullInt64
+	OrganizationID string
+	ID             string
+}
+
+func (q *Queries) SetProjectRetention(ctx context.Context, arg SetProjectRetentionParams) (int64, error) {
+	result, err := q.db.ExecContext(ctx, setProjectRetention,
+		arg.EventsDays,
+		arg.ReplaysDays,
+		arg.OrganizationID,
+		arg.ID,
+	)
 	if err != nil {
 		return 0, err
 	}

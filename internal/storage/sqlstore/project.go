@@ -2,11 +2,13 @@ package sqlstore
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"time"
 
 	"github.com/actionpulse/actionpulse/internal/account"
 	"github.com/actionpulse/actionpulse/internal/auditlog"
+	"github.com/actionpulse/actionpulse/internal/retention"
 	"github.com/actionpulse/actionpulse/internal/storage/sqldb"
 )
 
@@ -69,20 +71,63 @@ func createProject(ctx context.Context, q *sqldb.Queries, p account.Project) err
 	return nil
 }
 
-// RenameProject implements account.ProjectStore.
-func (s *Store) RenameProject(ctx context.Context, p account.Project, e auditlog.Entry) (bool, error) {
-	found := false
-	err := s.db.Write(ctx, func(q *sqldb.Queries) error {
-		n, err := q.RenameProject(ctx, sqldb.RenameProjectParams{Name: p.Name, OrganizationID: p.OrganizationID, ID: p.ID})
-		if err != nil {
-			return fmt.Errorf("rename a project: %w", err)
+// ChangeProject implements account.ProjectStore.
+func (s *Store) ChangeProject(
+	ctx context.Context, organizationID, projectID string, c account.ProjectChange,
+) (p account.Project, found bool, err error) {
+	err = s.db.Write(ctx, func(q *sqldb.Queries) error {
+		if err := changeProject(ctx, q, organizationID, projectID, c); err != nil {
+			return fmt.Errorf("change a project: %w", err)
 		}
-		if found = n > 0; !found {
-			return nil
+		row, err := q.FindProject(ctx, sqldb.FindProjectParams{OrganizationID: organizationID, ID: projectID})
+		if row, found, err = optional(row, err, "read a project"); err != nil || !found {
+			return err
 		}
-		return createEntries(ctx, q, e)
+		if p, err = projectOf(row); err != nil {
+			return err
+		}
+		return createEntries(ctx, q, c.Entries...)
 	})
-	return found && err == nil, err
+	return p, found && err == nil, err
+}
+
+func changeProject(ctx context.Context, q *sqldb.Queries, organizationID, projectID string, c account.ProjectChange) error {
+	if c.Name != nil {
+		_, err := q.RenameProject(ctx, sqldb.RenameProjectParams{Name: *c.Name, OrganizationID: organizationID, ID: projectID})
+		if err != nil {
+			return err
+		}
+	}
+	if c.Retention == nil {
+		return nil
+	}
+	_, err := q.SetProjectRetention(ctx, sqldb.SetProjectRetentionParams{
+		EventsDays: daysOf(c.Retention.Events), ReplaysDays: daysOf(c.Retention.Replays), OrganizationID: organizationID, ID: projectID,
+	})
+	return err
+}
+
+// daysOf is a number of days as the tables hold it: none is NULL.
+func daysOf(days int) sql.NullInt64 { return sql.NullInt64{Int64: int64(days), Valid: days > 0} }
+
+// ListRetention implements retention.Store.
+func (s *Store) ListRetention(ctx context.Context, after uint32, limit int) ([]retention.Project, error) {
+	rows, err := s.db.Read().ListProjectRetention(ctx, sqldb.ListProjectRetentionParams{Number: int64(after), Limit: sizeOf(limit)})
+	if err != nil {
+		return nil, fmt.Errorf("read how long projects keep what: %w", err)
+	}
+	all := make([]retention.Project, 0, len(rows))
+	for _, row := range rows {
+		number, err := projectNumber(row.Number)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, retention.Project{
+			ID: row.ID, Number: number,
+			Days: retention.Days{Events: int(row.EventsDays.Int64), Replays: int(row.ReplaysDays.Int64)},
+		})
+	}
+	return all, nil
 }
 
 func projectOf(row sqldb.Project) (account.Project, error) {
@@ -92,6 +137,7 @@ func projectOf(row sqldb.Project) (account.Project, error) {
 	}
 	return account.Project{
 		ID: row.ID, Number: number, Name: row.Name, OrganizationID: row.OrganizationID,
+		Retention: retention.Days{Events: int(row.EventsDays.Int64), Replays: int(row.ReplaysDays.Int64)},
 		CreatedAt: time.UnixMicro(row.CreatedAt).UTC(),
 	}, nil
 }

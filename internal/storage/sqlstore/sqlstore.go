@@ -12,6 +12,7 @@ import (
 	"github.com/actionpulse/actionpulse/internal/account"
 	"github.com/actionpulse/actionpulse/internal/auditlog"
 	"github.com/actionpulse/actionpulse/internal/credential"
+	"github.com/actionpulse/actionpulse/internal/retention"
 	"github.com/actionpulse/actionpulse/internal/storage/sqldb"
 )
 
@@ -25,6 +26,7 @@ var (
 	_ account.ServicesStore = (*Store)(nil)
 	_ auditlog.Store        = (*Store)(nil)
 	_ credential.Store      = (*Store)(nil)
+	_ retention.Store       = (*Store)(nil)
 )
 
 // New returns a Store that reads and writes db, which stays the caller's to

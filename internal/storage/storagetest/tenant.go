@@ -9,6 +9,7 @@ import (
 	"github.com/actionpulse/actionpulse/internal/account"
 	"github.com/actionpulse/actionpulse/internal/auditlog"
 	"github.com/actionpulse/actionpulse/internal/credential"
+	"github.com/actionpulse/actionpulse/internal/retention"
 )
 
 func testTenant(t *testing.T, open OpenFunc) {
@@ -166,10 +167,12 @@ func testProjects(t *testing.T, h *house) {
 		want = append(want, p)
 	}
 	h.mustNote(t, auditlog.ProjectCreated, h.setup.UserID, want[2].ID)
-	renamed, err := h.services.Projects.Rename(t.Context(), h.owner(), want[1], "Mobile")
+	renamed, err := h.services.Projects.Update(t.Context(), h.owner(), want[1], account.ProjectChange{Name: new("Mobile")})
 	must(t, err)
 	want[1] = renamed
 	h.mustNote(t, auditlog.ProjectRenamed, h.setup.UserID, want[1].ID)
+	renamed = h.changeRetention(t, renamed)
+	want[1] = renamed
 	var got []account.Project
 	for after := uint32(0); ; after = got[len(got)-1].Number {
 		page, err := h.services.Projects.List(t.Context(), h.setup.OrganizationID, after, 2)
@@ -189,8 +192,10 @@ func testProjects(t *testing.T, h *house) {
 		p := account.Project{ID: projectID, OrganizationID: h.setup.OrganizationID}
 		_, err := h.services.Projects.Get(t.Context(), p.OrganizationID, p.ID)
 		mustFail(t, "get", err, api.CodeNotFound)
-		_, err = h.services.Projects.Rename(t.Context(), h.owner(), p, "Mine")
-		mustFail(t, "rename", err, api.CodeNotFound)
+		for _, c := range []account.ProjectChange{{Name: new("Mine")}, {Retention: &retention.Days{Events: 30}}} {
+			_, err = h.services.Projects.Update(t.Context(), h.owner(), p, c)
+			mustFail(t, "change", err, api.CodeNotFound)
+		}
 		_, _, err = h.credentials.Create(t.Context(), credential.CreateParams{
 			Kind: credential.Server, Name: "n", OrganizationID: p.OrganizationID, ProjectID: p.ID,
 		})
@@ -201,4 +206,24 @@ func testProjects(t *testing.T, h *house) {
 	if p, err := h.services.Projects.Get(t.Context(), other, theirs); err != nil || p.Name != "Theirs" {
 		t.Errorf("got %+v, %v", p, err)
 	}
+}
+
+// changeRetention sets how long a project keeps what, and takes a part of it
+// back.
+func (h *house) changeRetention(t *testing.T, p account.Project) account.Project {
+	t.Helper()
+	for _, days := range []retention.Days{{Events: 30, Replays: 7}, {Replays: 36_500}, {Events: 2}} {
+		changed, err := h.services.Projects.Update(t.Context(), h.owner(), p, account.ProjectChange{Retention: &days})
+		must(t, err)
+		h.mustNote(t, auditlog.ProjectRetentionChanged, h.setup.UserID, p.ID)
+		p.Retention = days
+		if changed != p {
+			t.Errorf("got %+v, want %+v", changed, p)
+		}
+	}
+	all, err := h.store.ListRetention(t.Context(), p.Number-1, 1)
+	if err != nil || len(all) != 1 || all[0] != (retention.Project{ID: p.ID, Number: p.Number, Days: p.Retention}) {
+		t.Errorf("got %+v, %v", all, err)
+	}
+	return p
 }

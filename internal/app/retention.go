@@ -1,0 +1,39 @@
+package app
+
+import (
+	"context"
+	"time"
+
+	"github.com/actionpulse/actionpulse/internal/eventstore"
+	"github.com/actionpulse/actionpulse/internal/retention"
+	"github.com/actionpulse/actionpulse/internal/storage/sqlstore"
+)
+
+// retentionRules are the server's settings.
+func (s *server) retentionRules() retention.Rules {
+	c := s.params.Config
+	return retention.Rules{
+		Default: retention.Days{Events: c.Retention.EventsDays, Replays: c.Retention.ReplaysDays}, Window: c.Intake.Window,
+	}
+}
+
+// retention has deleted what was kept long enough, by the clock of intake.
+func (s *server) retention() *retention.Worker {
+	return retention.NewWorker(retention.Params{
+		Rules: s.retentionRules(), Store: sqlstore.New(s.stores.sql), Events: expiringEvents{s.stores.events},
+		Now: func() time.Time {
+			_, at := s.intake.Decided()
+			return time.UnixMilli(at)
+		},
+		Observer: s.metrics.Retention, Log: s.params.Log,
+	})
+}
+
+// expiringEvents is the event store as retention needs it.
+type expiringEvents struct{ store *eventstore.Store }
+
+func (e expiringEvents) DeleteBefore(ctx context.Context, project uint32, before time.Time, window time.Duration) (int64, error) {
+	return e.store.DeleteBefore(ctx, eventstore.Retention{
+		Project: project, Before: before.UnixMilli(), Window: window.Milliseconds(),
+	})
+}

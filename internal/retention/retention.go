@@ -1,0 +1,80 @@
+// Package retention owns how long projects keep their events and session
+// replays, and has them deleted when that time is over. It never deletes
+// anything itself, and never decides what a repeat of something deleted is: the
+// claims of events outlive them in the window, the marks of chunks for ever.
+//
+// Invariants:
+//   - nothing is deleted of a project but what that project's retention, or
+//     else the server's, has let go;
+//   - no event is deleted within the deduplication window, whatever the
+//     settings say;
+//   - age is judged by the time that intake vouches for, not by a wall clock
+//     that may have jumped;
+//   - what was deleted stays deleted, and a worker that was killed goes on
+//     where it was.
+package retention
+
+import (
+	"time"
+
+	"github.com/actionpulse/actionpulse/internal/fault"
+)
+
+// day is a day of a retention: always 24 hours.
+const day = 24 * time.Hour
+
+// maxDays is a hundred years: no number of days overflows a duration.
+const maxDays = 36_500
+
+// Days are how many days something is kept; 0 is not said.
+type Days struct {
+	Events  int
+	Replays int
+}
+
+// Rules are what holds for all projects.
+type Rules struct {
+	// Default is how long projects keep what they do not say themselves; 0 is
+	// for ever.
+	Default Days
+	// Window is how long ids of events are remembered.
+	Window time.Duration
+}
+
+// Validate returns the fault validation_failed for days that no project may
+// ask for. 0 leaves it to the server.
+func (r Rules) Validate(d Days) error {
+	least := int((r.Window + day - 1) / day)
+	switch {
+	case d.Events != 0 && (d.Events < least || d.Events > maxDays):
+		return fault.Field("retention.events_days",
+			"events_days must be null or from %d, since ids of events are remembered for %s, to %d", max(least, 1), r.Window, maxDays)
+	case d.Replays < 0 || d.Replays > maxDays:
+		return fault.Field("retention.replays_days", "replays_days must be null or from 1 to %d", maxDays)
+	}
+	return nil
+}
+
+// InForce returns how long a project keeps what; 0 is for ever.
+func (r Rules) InForce(own Days) Days {
+	if own.Events == 0 {
+		own.Events = r.Default.Events
+	}
+	if own.Replays == 0 {
+		own.Replays = r.Default.Replays
+	}
+	return own
+}
+
+// eventsBefore returns the time before which a project's events go, and whether
+// any do. A window that has grown since the days were set comes first.
+func (r Rules) eventsBefore(own Days, now time.Time) (time.Time, bool) {
+	days := r.InForce(own).Events
+	return now.Add(-max(time.Duration(days)*day, r.Window)), days > 0
+}
+
+// replaysBefore is the same for chunks of replays.
+func (r Rules) replaysBefore(own Days, now time.Time) (time.Time, bool) {
+	days := r.InForce(own).Replays
+	return now.Add(-time.Duration(days) * day), days > 0
+}

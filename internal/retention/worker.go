@@ -1,0 +1,155 @@
+package retention
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+)
+
+const (
+	// projectPage is how many projects are read at once.
+	projectPage = 200
+	// replayStep is how many chunks are deleted at once.
+	replayStep = 1000
+)
+
+// Project is a project and how long it wants to keep what.
+type Project struct {
+	ID     string
+	Number uint32
+	Days   Days
+}
+
+// Store knows the projects.
+type Store interface {
+	// ListRetention returns at most limit projects of all organizations with
+	// numbers above after, in order of number.
+	ListRetention(ctx context.Context, after uint32, limit int) ([]Project, error)
+}
+
+// Events deletes events.
+type Events interface {
+	// DeleteBefore deletes those events of a project whose time and receipt lie
+	// before a time, in bounded steps, and returns how many that were. The
+	// claims of those received within the window stay.
+	DeleteBefore(ctx context.Context, project uint32, before time.Time, window time.Duration) (int64, error)
+}
+
+// Replays deletes chunks of session replays.
+type Replays interface {
+	// DeleteBefore deletes at most so many chunks of a project that were
+	// received before a time. Fewer means that there are no more.
+	DeleteBefore(ctx context.Context, projectID string, before time.Time, most int) (int, error)
+}
+
+// Observer is told what was deleted.
+type Observer interface {
+	Deleted(events, chunks int64)
+	// Swept reports that all projects have been looked at.
+	Swept(at time.Time)
+}
+
+// Params configures a Worker.
+type Params struct {
+	Rules  Rules
+	Store  Store
+	Events Events
+	// Replays is nil if there are none.
+	Replays Replays
+	// Now is the time that age is judged by.
+	Now      func() time.Time
+	Observer Observer
+	Log      *slog.Logger
+}
+
+// Worker has deleted what was kept long enough.
+type Worker struct{ Params }
+
+// NewWorker returns a worker.
+func NewWorker(p Params) *Worker { return &Worker{p} }
+
+// Run sweeps at once and then in each interval, until ctx is done.
+func (w *Worker) Run(ctx context.Context, interval time.Duration) {
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		if err := w.Sweep(ctx); err != nil && ctx.Err() == nil {
+			w.Log.Warn("what was kept long enough is still there; it is tried again later", "error", err)
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Sweep looks at all projects once. A project that fails keeps nobody else
+// from being looked at.
+func (w *Worker) Sweep(ctx context.Context) error {
+	var errs []error
+	for after := uint32(0); ; {
+		page, err := w.Store.ListRetention(ctx, after, projectPage)
+		if err != nil {
+			return errors.Join(append(errs, fmt.Errorf("list projects: %w", err))...)
+		}
+		for _, p := range page {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			if err := w.sweep(ctx, p); err != nil {
+				errs = append(errs, fmt.Errorf("project %s: %w", p.ID, err))
+			}
+			after = p.Number
+		}
+		if len(page) < projectPage {
+			break
+		}
+	}
+	if len(errs) == 0 {
+		w.Observer.Swept(w.Now())
+	}
+	return errors.Join(errs...)
+}
+
+// sweep deletes what a project has kept long enough.
+func (w *Worker) sweep(ctx context.Context, p Project) error {
+	events, err := w.sweepEvents(ctx, p)
+	chunks, replayErr := w.sweepReplays(ctx, p)
+	if events+chunks > 0 {
+		w.Observer.Deleted(events, chunks)
+		w.Log.Info("deleted what was kept long enough", "project", p.ID, "events", events, "replay_chunks", chunks)
+	}
+	return errors.Join(err, replayErr)
+}
+
+func (w *Worker) sweepEvents(ctx context.Context, p Project) (int64, error) {
+	before, any := w.Rules.eventsBefore(p.Days, w.Now())
+	if !any {
+		return 0, nil
+	}
+	n, err := w.Events.DeleteBefore(ctx, p.Number, before, w.Rules.Window)
+	if err != nil {
+		return n, fmt.Errorf("delete events: %w", err)
+	}
+	return n, nil
+}
+
+func (w *Worker) sweepReplays(ctx context.Context, p Project) (deleted int64, err error) {
+	before, any := w.Rules.replaysBefore(p.Days, w.Now())
+	if !any || w.Replays == nil {
+		return 0, nil
+	}
+	for {
+		n, err := w.Replays.DeleteBefore(ctx, p.ID, before, replayStep)
+		deleted += int64(n)
+		if err != nil {
+			return deleted, fmt.Errorf("delete replays: %w", err)
+		}
+		if n < replayStep {
+			return deleted, nil
+		}
+	}
+}
