@@ -152,7 +152,13 @@ func (r *Running) MustStop() {
 // Post sends JSON and returns the status and the decoded answer.
 func (r *Running) Post(path, secret, body string) (int, map[string]any) {
 	r.t.Helper()
-	request, err := http.NewRequestWithContext(r.t.Context(), http.MethodPost, r.URL+path, strings.NewReader(body))
+	return r.Call(http.MethodPost, path, secret, body)
+}
+
+// Call is Post for any method.
+func (r *Running) Call(method, path, secret, body string) (int, map[string]any) {
+	r.t.Helper()
+	request, err := http.NewRequestWithContext(r.t.Context(), method, r.URL+path, strings.NewReader(body))
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -65,7 +65,7 @@ var accountMethods = map[string][]method{
 		return of(c.app.Projects.Create(ctx, api.NewProject{Name: "p"}))
 	}},
 	"getProject": {func(ctx context.Context, c *clients) error { return of(c.app.Projects.Get(ctx, one)) }},
-	"renameProject": {func(ctx context.Context, c *clients) error {
+	"updateProject": {func(ctx context.Context, c *clients) error {
 		return of(c.app.Projects.Update(ctx, one, api.ProjectChange{Name: new("p")}))
 	}},
 	"listReplays": {

@@ -1,0 +1,111 @@
+package app_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/actionpulse/actionpulse/internal/apptest"
+	"github.com/actionpulse/actionpulse/internal/intake"
+)
+
+// ahead is a clock that goes ahead of the machine's.
+type ahead struct {
+	intake.SystemClock
+
+	by time.Duration
+}
+
+func (c ahead) Wall() time.Time { return c.SystemClock.Wall().Add(c.by) }
+
+// call sends JSON and demands a status.
+func call(t *testing.T, r *apptest.Running, want int, method, path, body string) map[string]any {
+	t.Helper()
+	status, answer := r.Call(method, path, r.Setup.AccessToken, body)
+	if status != want {
+		t.Fatalf("%s %s: %d %v", method, path, status, answer)
+	}
+	return answer
+}
+
+// stored returns how many events of a project can be queried.
+func stored(t *testing.T, r *apptest.Running, project string) float64 {
+	t.Helper()
+	answer := call(t, r, http.StatusOK, "POST", "/api/v1/projects/"+project+"/query",
+		`{"type":"breakdown","by":"event","measure":"count","from":"2020-01-01T00:00:00Z","to":"2100-01-01T00:00:00Z"}`)
+	sum, _ := answer["other"].(float64)
+	items, _ := answer["items"].([]any)
+	for _, item := range items {
+		sum += item.(map[string]any)["value"].(float64)
+	}
+	return sum
+}
+
+// Events are deleted of the project that asked for it, while others come in,
+// and of no other; none of those that come in is lost or doubled.
+func TestRetentionBesideIntake(t *testing.T) {
+	t.Parallel()
+	s := apptest.New(t)
+	r := s.MustServe()
+	own := r.Setup.Project.ID
+	r.TrackNew(40)
+	other := call(t, r, http.StatusCreated, "POST", "/api/v1/projects", `{"name":"other"}`)["id"].(string)
+	key := call(t, r, http.StatusCreated, "POST", "/api/v1/projects/"+other+"/ingest-keys", `{"kind":"server","name":"k"}`)["token"]
+	send := func(r *apptest.Running, n int) {
+		items := make([]string, n)
+		for i := range items {
+			items[i] = fmt.Sprintf(`{"event_id":%q,"event":"e","user_id":"u"}`, uuid.NewString())
+		}
+		if status, answer := r.Post("/v1/track", fmt.Sprint(key), `{"events":[`+strings.Join(items, ",")+`]}`); status != http.StatusAccepted {
+			t.Errorf("%d %v", status, answer)
+		}
+	}
+	send(r, 30)
+	changed := call(t, r, http.StatusOK, "PATCH", "/api/v1/projects/"+own, `{"retention":{"events_days":3}}`)
+	if got := fmt.Sprint(changed["retention"]); got != "map[events_days:3 in_force:map[events_days:3 replays_days:<nil>] replays_days:<nil>]" {
+		t.Errorf("got %s", got)
+	}
+	refused := call(t, r, http.StatusUnprocessableEntity, "PATCH", "/api/v1/projects/"+own, `{"retention":{"events_days":1}}`)
+	if !strings.Contains(fmt.Sprint(refused), "retention.events_days") {
+		t.Errorf("got %v", refused)
+	}
+	r.MustStop()
+
+	s.Clock = ahead{by: 2*24*time.Hour + 23*time.Hour} // not yet
+	r = s.MustServe()
+	late := r.TrackNew(5)
+	r.MustStop()
+	if report := s.Verify(); !report.OK || report.Rows != 75 {
+		t.Fatalf("too early: %+v", report)
+	}
+
+	s.Clock = ahead{by: 3*24*time.Hour + time.Hour}
+	r = s.MustServe()
+	sent := make(chan int)
+	go func() {
+		for range 20 {
+			send(r, 3)
+		}
+		sent <- 60
+	}()
+	for stored(t, r, own) != 5 {
+		if t.Context().Err() != nil {
+			t.Fatal("what was kept long enough stays")
+		}
+	}
+	if a := r.Track(late...); a["duplicates"] != 5.0 {
+		t.Errorf("got %v", a)
+	}
+	want := float64(30 + <-sent)
+	r.MustStop()
+	if report := s.Verify(); !report.OK || report.Rows != int64(want)+5 {
+		t.Errorf("got %+v, want %v rows", report, want+5)
+	}
+	if n := stored(t, s.MustServe(), other); n != want {
+		t.Errorf("the other project has %v events, want %v", n, want)
+	}
+}
