@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/actionpulse/actionpulse/internal/atomicfile"
 	"github.com/actionpulse/actionpulse/internal/backup"
 	"github.com/actionpulse/actionpulse/internal/config"
 	"github.com/actionpulse/actionpulse/internal/crash"
@@ -31,6 +32,7 @@ const (
 	databaseSQLite   = "sqlite"
 	databasePostgres = "postgresql"
 	replaysInFolder  = "folder"
+	replaysInBucket  = "bucket"
 )
 
 // BackupParams say what to copy where.
@@ -93,13 +95,13 @@ func Backup(ctx context.Context, p BackupParams) (r BackupReport, err error) {
 	if err != nil {
 		return r, refuseTarget(err)
 	}
-	b := &backupRun{params: p, folder: f, source: s, writer: w, report: &r}
+	b := &backupRun{params: p, folder: f, source: s, writer: w, report: &r, replays: replaysInFolder}
 	if err := s.busy(ctx, b.copy); err != nil {
 		return r, errors.Join(err, w.Discard())
 	}
 	r.Manifest, err = w.Finish(backup.Manifest{
 		CreatedAt: time.Now().UTC(), Program: p.Program, Store: made.Store, Database: databaseOf(p.Config.Database),
-		Replays: replaysInFolder, Acknowledged: b.acknowledged,
+		Replays: b.replays, Acknowledged: b.acknowledged,
 	})
 	if err != nil {
 		return r, err
@@ -123,6 +125,8 @@ type backupRun struct {
 	writer       *backup.Writer
 	report       *BackupReport
 	acknowledged uint64
+	// replays is where they are, as the manifest says it.
+	replays string
 }
 
 // copy copies everything, and lets the server go on as soon as the parts
@@ -150,9 +154,12 @@ func (b *backupRun) copy(ctx context.Context) error {
 }
 
 func (b *backupRun) events(ctx context.Context) error {
-	files, err := b.source.events()
+	files, bucket, err := b.source.events()
 	if err != nil {
 		return err
+	}
+	if bucket {
+		b.replays = replaysInBucket
 	}
 	for _, path := range files {
 		if err := b.writer.Copy(ctx, path, backupData+"/"+eventsDir+"/"+filepath.Base(path)); err != nil {
@@ -175,8 +182,7 @@ func (b *backupRun) rest(ctx context.Context, intake string, database databaseCo
 	if err := database.copy(ctx, b.writer); err != nil {
 		return err
 	}
-	unfinished := func(path string) bool { return strings.HasPrefix(filepath.Base(path), ".") }
-	if err := b.writer.CopyFolder(ctx, b.folder.path(replaysDir), backupData+"/"+replaysDir, unfinished); err != nil {
+	if err := b.blobs(ctx); err != nil {
 		return err
 	}
 	for _, name := range []string{settings, secretKeyFile} {
@@ -185,6 +191,16 @@ func (b *backupRun) rest(ctx context.Context, intake string, database databaseCo
 		}
 	}
 	return b.writer.Copy(ctx, b.folder.path(formatFile), backupData+"/"+formatFile)
+}
+
+// blobs copies the chunks of replays: the copy of the database is older than
+// this one, so each that it knows is there.
+func (b *backupRun) blobs(ctx context.Context) error {
+	if b.replays == replaysInBucket {
+		return nil
+	}
+	unfinished := func(path string) bool { return strings.HasSuffix(path, atomicfile.Temporary("")) }
+	return b.writer.CopyFolder(ctx, b.folder.path(replaysDir), backupData+"/"+replaysDir, unfinished)
 }
 
 // mark writes what was acknowledged when the intake store was copied.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/actionpulse/actionpulse/internal/crash"
 	"github.com/actionpulse/actionpulse/internal/eventstore"
+	"github.com/actionpulse/actionpulse/internal/replay"
 )
 
 // The steps that a backup asks of a running server, in this order. hold: the
@@ -102,7 +103,8 @@ func (h *heldServer) holdEvents(ctx context.Context) (message, error) {
 	}
 	h.events, h.soon = events, append(h.soon, events.Release)
 	crash.Point("backup.held")
-	return message{Files: events.Files()}, nil
+	bucket, err := h.server.params.Config.Replay.S3()
+	return message{Files: events.Files(), Bucket: bucket != nil}, err
 }
 
 func (h *heldServer) copyIntake() (message, error) {
@@ -142,4 +144,18 @@ func (f folder) dropCheckpoint() error {
 		return fmt.Errorf("remove %s: %w", checkpointDir, err)
 	}
 	return nil
+}
+
+// heldBlobs keeps blobs from being deleted while a backup copies them.
+type heldBlobs struct {
+	replay.Blobs
+
+	still *still
+}
+
+// Delete waits for the end of a backup.
+func (b heldBlobs) Delete(ctx context.Context, name string) error {
+	b.still.deleting.RLock()
+	defer b.still.deleting.RUnlock()
+	return b.Blobs.Delete(ctx, name)
 }

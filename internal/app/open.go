@@ -32,8 +32,9 @@ type openParams struct {
 	Replay     config.Replay
 	Log        *slog.Logger
 	Fatal      func(error)
-	// Restoring opens a folder whose restore has not been finished.
-	Restoring bool
+	// Restoring opens a folder whose restore has not been finished, NoBlobs one
+	// without its replays.
+	Restoring, NoBlobs bool
 }
 
 // open locks the folder, opens its parts and refuses those that do not belong
@@ -57,6 +58,9 @@ func (f folder) open(ctx context.Context, p openParams) (*stores, error) {
 	}
 	if err := f.checkPositions(ctx, s); err != nil {
 		return nil, errors.Join(err, s.close())
+	}
+	if p.NoBlobs {
+		return s, nil
 	}
 	if s.blobs, err = f.openBlobs(ctx, p.Replay, s.sql); err != nil {
 		return nil, errors.Join(err, s.close())

@@ -57,7 +57,7 @@ func Restore(ctx context.Context, p RestoreParams) (r RestoreReport, err error) 
 		return r, err
 	}
 	crash.Point("restore.filled")
-	if r.Verify, err = f.tryOut(ctx, p); err != nil || !r.Verify.OK {
+	if r.Verify, err = f.tryOut(ctx, p, r.Manifest); err != nil || !r.Verify.OK {
 		return r, err
 	}
 	if err := os.Remove(f.path(restoreFile)); err != nil {
@@ -151,8 +151,8 @@ func (f folder) fillDatabase(ctx context.Context, p RestoreParams, m *backup.Man
 }
 
 // tryOut opens the folder with all checks of a start, and compares its parts.
-func (f folder) tryOut(ctx context.Context, p RestoreParams) (audit.Report, error) {
-	s, err := f.open(ctx, openParams{Database: p.Database, Log: p.Log, Restoring: true})
+func (f folder) tryOut(ctx context.Context, p RestoreParams, m *backup.Manifest) (audit.Report, error) {
+	s, err := f.open(ctx, openParams{Database: p.Database, Log: p.Log, Restoring: true, NoBlobs: m.Replays == replaysInBucket})
 	if err != nil {
 		return audit.Report{}, err
 	}

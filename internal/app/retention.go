@@ -20,7 +20,7 @@ func (s *server) retentionRules() retention.Rules {
 // retention has deleted what was kept long enough, by the clock of intake.
 func (s *server) retention() *retention.Worker {
 	return retention.NewWorker(retention.Params{
-		Rules: s.retentionRules(), Store: sqlstore.New(s.stores.sql), Events: expiringEvents{s.stores.events},
+		Rules: s.retentionRules(), Store: sqlstore.New(s.stores.sql), Events: expiringEvents{s.stores.events}, Replays: s.services.replays,
 		Now: func() time.Time {
 			_, at := s.intake.Decided()
 			return time.UnixMilli(at)

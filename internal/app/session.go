@@ -41,8 +41,9 @@ type message struct {
 	Step string `json:"step,omitempty"`
 	// Error is why the server refuses; the session is over then.
 	Error string `json:"error,omitempty"`
-	// Files, Dir and Acknowledged belong to the steps of a backup.
+	// Files, Bucket, Dir and Acknowledged belong to the steps of a backup.
 	Files        []string `json:"files,omitempty"`
+	Bucket       bool     `json:"bucket,omitempty"`
 	Dir          string   `json:"dir,omitempty"`
 	Acknowledged uint64   `json:"acknowledged,omitempty"`
 }

@@ -16,8 +16,9 @@ import (
 // events, then intake, then database. What was returned stands still until
 // close, only the event store until release.
 type source interface {
-	// events returns the files of the event store.
-	events() ([]string, error)
+	// events returns the files of the event store, and whether replays are in a
+	// bucket.
+	events() (files []string, bucket bool, err error)
 	intake() (intakeCopy, error)
 	database(ctx context.Context) (databaseCopy, error)
 	release() error
@@ -58,8 +59,9 @@ type stoppedSource struct {
 	lock   *flock.Flock
 }
 
-func (s *stoppedSource) events() ([]string, error) {
-	return eventstore.FilesOf(s.folder.path(eventsDir, eventsFile)), nil
+func (s *stoppedSource) events() (files []string, bucket bool, err error) {
+	s3, err := s.params.Config.Replay.S3()
+	return eventstore.FilesOf(s.folder.path(eventsDir, eventsFile)), s3 != nil, err
 }
 
 func (s *stoppedSource) intake() (intakeCopy, error) {
@@ -110,9 +112,9 @@ type liveSource struct {
 	line   *line
 }
 
-func (s *liveSource) events() ([]string, error) {
+func (s *liveSource) events() (files []string, bucket bool, err error) {
 	answer, err := s.line.do(stepHold)
-	return answer.Files, err
+	return answer.Files, answer.Bucket, err
 }
 
 func (s *liveSource) intake() (intakeCopy, error) {

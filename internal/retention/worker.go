@@ -53,10 +53,9 @@ type Observer interface {
 
 // Params configures a Worker.
 type Params struct {
-	Rules  Rules
-	Store  Store
-	Events Events
-	// Replays is nil if there are none.
+	Rules   Rules
+	Store   Store
+	Events  Events
 	Replays Replays
 	// Now is the time that age is judged by.
 	Now      func() time.Time
@@ -139,7 +138,7 @@ func (w *Worker) sweepEvents(ctx context.Context, p Project) (int64, error) {
 
 func (w *Worker) sweepReplays(ctx context.Context, p Project) (deleted int64, err error) {
 	before, any := w.Rules.replaysBefore(p.Days, w.Now())
-	if !any || w.Replays == nil {
+	if !any {
 		return 0, nil
 	}
 	for {

@@ -42,6 +42,10 @@ func Judge(first, said Exchange, replayed bool) error {
 		if said.Status != first.Status || !holds(now, before) {
 			return wrong("not every item is a duplicate")
 		}
+	case Chunk:
+		if said.Status != first.Status || now["duplicate"] != true || now["conflict"] == true {
+			return wrong("not a duplicate")
+		}
 	case Bytes:
 		if said.Status != first.Status || said.Answer != first.Answer || !replayed {
 			return wrong("not the first answer, byte for byte")

@@ -54,6 +54,8 @@ const (
 	// Duplicates: the same verdict on each item, and each that was accepted is
 	// a duplicate now.
 	Duplicates Repeat = "duplicates"
+	// Chunk: what was taken in is a duplicate now.
+	Chunk Repeat = "chunk"
 	// Bytes: the first status and body, byte for byte, said to be replayed.
 	Bytes Repeat = "bytes"
 	// Replayed: the same object with status 200, said to be replayed.

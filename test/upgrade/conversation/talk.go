@@ -24,7 +24,7 @@ type talk struct {
 // server's time; it decides which events are clamped.
 func Talk(ctx context.Context, c *Client, now time.Time, seed uint64) ([]Exchange, error) {
 	t := &talk{client: c, random: rand.New(rand.NewPCG(seed, seed)), now: now.UTC()}
-	for _, part := range []func(context.Context) error{t.events, t.persons, t.markers, t.flows, t.credits, t.executions, t.webhooks} {
+	for _, part := range []func(context.Context) error{t.events, t.persons, t.replays, t.markers, t.flows, t.credits, t.executions, t.webhooks} {
 		if err := part(ctx); err != nil {
 			return t.said, err
 		}
@@ -114,6 +114,15 @@ func (t *talk) persons(ctx context.Context) error {
 		post(AsServer, "/v1/identify", `{"anon_id":"visitor","user_id":"bob","traits":{"plan":"free"}}`, Never),
 		post(AsServer, "/v1/alias", `{"anon_id":"tablet","user_id":"ada"}`, Same),
 	)
+}
+
+// replays are recorded in chunks, of which one is missing.
+func (t *talk) replays(ctx context.Context) error {
+	chunk := func(n int) Exchange {
+		return Exchange{As: AsBrowser, Method: http.MethodPost, Path: "/v1/replay", Status: http.StatusAccepted, Repeat: Chunk, Body: fmt.Sprintf(
+			`{"session_id":"s-1","chunk":%d,"user_id":"ada","events":[{"type":4,"timestamp":%d,"data":{"href":"https://example.com/"}}]}`, n, t.now.UnixMilli())}
+	}
+	return t.all(ctx, chunk(0), chunk(2))
 }
 
 // markers are made by a pipeline, refused under a taken key, and made by hand.
