@@ -10,9 +10,10 @@ import (
 )
 
 const (
-	// DefaultPreview is how many periods a preview judges if nothing is said,
-	// MaxPreview the most.
-	DefaultPreview, MaxPreview = 24, 50
+	// DefaultPreview is how many periods a preview judges if nothing is said.
+	DefaultPreview = 24
+	// MaxPreview is the most.
+	MaxPreview = 50
 	// previewBudget is how long all of its queries may take together.
 	previewBudget = 10 * time.Second
 )

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -232,11 +233,11 @@ func (w *watch) kinds(t *testing.T, at alert.Place) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := ""
+	var text strings.Builder
 	for _, e := range slices.Backward(all) {
-		text += string(e.Kind) + " "
+		text.WriteString(string(e.Kind) + " ")
 	}
-	return text
+	return text.String()
 }
 
 // sent are the messages to the endpoint, the first first.

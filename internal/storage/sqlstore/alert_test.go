@@ -231,7 +231,7 @@ func TestAlertConstraints(t *testing.T) {
 			{fmt.Sprintf(`%s('%s', '%s', 'fired', 1, NULL, 1, 2, 0, '[]')`, entry, name, at.AlertID), true},
 			{fmt.Sprintf(`%s('%s', '%s', 'fired', 1, NULL, 1, 2, 0, '[]')`, entry, name, at.AlertID), false},
 			{fmt.Sprintf(`%s('%s', '%s', 'resolved', 1, %[4]s, %[4]s, %[4]s, 0, '[]')`, entry, newName(), at.AlertID, null), false},
-			{fmt.Sprintf(`%s('%s', '%s', 'fired', 1, NULL, NULL, NULL, 0, '[]')`, entry, newName(), at.AlertID), false},
+			{fmt.Sprintf(`%s('%s', '%s', 'fired', 1, %[4]s, %[4]s, %[4]s, 0, '[]')`, entry, newName(), at.AlertID, null), false},
 			{fmt.Sprintf(`%s('%s', '%s', 'exploded', 1, NULL, 1, 2, 0, '[]')`, entry, newName(), at.AlertID), false},
 			{`UPDATE alerts SET state = 'firing'`, false},
 			{`UPDATE alerts SET told = 1`, false},
