@@ -31,6 +31,7 @@ const (
 
 	CodeInvalidCredentials     Code = "invalid_credentials" //nolint:gosec // it names a refusal
 	CodeConflict               Code = "conflict"
+	CodePrivacyJobActive       Code = "privacy_job_active"
 	CodeIdempotencyKeyRequired Code = "idempotency_key_required"
 	CodeInvalidRequest         Code = "invalid_request"
 	CodeIdempotencyConflict    Code = "idempotency_conflict"
@@ -171,6 +172,12 @@ var Catalogue = []Spec{
 		CodeConflict, http.StatusConflict, false, false,
 		"the request does not fit the present state of what it would change",
 		"read the state, decide anew",
+		"",
+	},
+	{
+		CodePrivacyJobActive, http.StatusConflict, true, true,
+		"a privacy job about the person, or about somebody of the project, is not finished; details.job_id names it",
+		"wait Retry-After seconds and send the same request again",
 		"",
 	},
 	{

@@ -57,6 +57,7 @@ type server struct {
 	replayQuota *quota.Replays
 	control     *controlServer
 	still       still
+	privacy     privacyJobs
 	draining    atomic.Bool
 }
 
@@ -156,7 +157,11 @@ func (s *server) serve(ctx context.Context, listener net.Listener) error {
 		Store: s.stores.intake, Window: s.params.Config.Intake.Window, Clock: s.params.Clock,
 		Guard: s.space.guard, Quota: s.meter, Fatal: s.params.Fatal, Observer: intakeObserver{s.metrics.Intake, s.health},
 	})
-	handler, err := s.handler()
+	err := s.openPrivacy()
+	var handler http.Handler
+	if err == nil {
+		handler, err = s.handler()
+	}
 	if err != nil {
 		s.intake.Close()
 		s.services.close(s.params.Log)
@@ -216,6 +221,7 @@ func (s *server) work(ctx context.Context, workers *sync.WaitGroup, failed chan<
 		}
 	})
 	s.services.start(ctx, workers, s.params.Log)
+	workers.Go(func() { s.privacy.worker.Run(ctx) })
 }
 
 // shutdown lets requests under way end, until ctx ends.

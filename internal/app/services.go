@@ -175,6 +175,7 @@ func (s *services) start(ctx context.Context, workers *sync.WaitGroup, log *slog
 // remembered here, or may have something to run.
 func (s *services) changed() {
 	s.keys.Forget()
+	s.executions.ForgetEnded()
 	s.engine.Wake()
 }
 
@@ -264,6 +265,7 @@ func (s *server) handler() (http.Handler, error) {
 		Webhooks:      s.services.webhooks.service,
 		Alerts:        s.alerts.service,
 		Models:        s.services.models,
+		Privacy:       s.privacy.service,
 		Credits:       s.services.credits,
 		Customers:     s.services.customers,
 		Books:         s.services.books,

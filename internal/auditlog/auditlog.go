@@ -66,6 +66,12 @@ const (
 	AlertMuted           Action = "alert.muted"
 	AlertUnmuted         Action = "alert.unmuted"
 	AlertResolved        Action = "alert.resolved"
+	PrivacyJobCreated    Action = "privacy_job.created"
+	PrivacyJobCancelled  Action = "privacy_job.cancelled"
+	// PrivacyJobDownloaded says that somebody has asked for an archive.
+	PrivacyJobDownloaded Action = "privacy_job.downloaded"
+	// PrivacyJobFinished is nobody's doing: the job has come to its end.
+	PrivacyJobFinished Action = "privacy_job.finished"
 )
 
 // The kinds of objects that entries are about.
@@ -81,6 +87,7 @@ const (
 	ObjectModelProvider = "model_provider" // by its name
 	ObjectReplay        = "replay"         // by the session's id
 	ObjectAlert         = "alert"
+	ObjectPrivacyJob    = "privacy_job"
 )
 
 // Actor is who makes a change. The zero Actor is the operator at the machine.

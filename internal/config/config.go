@@ -50,6 +50,7 @@ type Config struct {
 	Webhooks     Webhooks     `embed:"" prefix:"webhooks."`
 	Alerts       Alerts       `embed:"" prefix:"alerts."`
 	Flows        Flows        `embed:"" prefix:"flows."`
+	Privacy      Privacy      `embed:"" prefix:"privacy."`
 	Rate         Rate         `embed:"" prefix:"rate."`
 	Quota        Quota        `embed:""`
 	Query        Query        `embed:"" prefix:"query."`
@@ -89,6 +90,11 @@ type Flows struct {
 	OTLPEndpoint   string        `name:"otlp_endpoint" placeholder:"URL" help:"Collector that traces of executions are sent to by OTLP over HTTP, such as http://127.0.0.1:4318; none if empty."`
 	TraceRetention time.Duration `name:"trace_retention" default:"720h" help:"How long what the steps of an execution said and heard is kept after its end; the execution itself is kept for ever."`
 	AllowPrivate   bool          `name:"allow_private" default:"false" help:"Let flows call addresses of private networks and of this machine, too, such as a server of models."`
+}
+
+// Privacy is how privacy jobs leave what they were asked for.
+type Privacy struct {
+	ExportRetention time.Duration `name:"export_retention" default:"168h" help:"How long the archive of a finished export of a person's data is kept."`
 }
 
 // Rate holds the rate budgets. A rate of 0 is unlimited.

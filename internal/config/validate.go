@@ -26,6 +26,7 @@ func (c *Config) Validate() error {
 		between("flows.concurrency", c.Flows.Concurrency, 1, 100_000),
 		validEndpoint("flows.otlp_endpoint", c.Flows.OTLPEndpoint),
 		between("flows.trace_retention", c.Flows.TraceRetention, time.Second, 10*365*24*time.Hour),
+		between("privacy.export_retention", c.Privacy.ExportRetention, time.Second, 365*24*time.Hour),
 		between("rate.requests_per_second", c.Rate.RequestsPerSecond, 0, 1e9),
 		between("rate.burst", c.Rate.Burst, 1, 1e9),
 		between("rate.browser_requests_per_second", c.Rate.BrowserRequestsPerSecond, 0, 1e9),

@@ -31,7 +31,8 @@ type CustomerStore interface {
 	// made before a number; 0 is all of them.
 	ListCustomers(ctx context.Context, projectID string, before int64, limit int) ([]Customer, error)
 	// EnsureCustomer makes a customer that is not there. Metadata that is not
-	// nil replaces what there is.
+	// nil replaces what there is; it and SetMetadata refuse with
+	// privacy_job_active while a privacy job about the customer is not finished.
 	EnsureCustomer(ctx context.Context, p EnsureParams, now time.Time) (created bool, err error)
 	// SetMetadata replaces a customer's metadata and says whether there is one.
 	SetMetadata(ctx context.Context, p EnsureParams) (found bool, err error)
@@ -91,7 +92,8 @@ func (c *Customers) List(ctx context.Context, projectID string, before int64, li
 }
 
 // Ensure makes a customer that is not there, and says whether it has. Metadata
-// that is not nil replaces what there is. Faults: invalid_request, unavailable.
+// that is not nil replaces what there is. Faults: invalid_request,
+// privacy_job_active, unavailable.
 func (c *Customers) Ensure(ctx context.Context, p EnsureParams) (Customer, bool, error) {
 	if err := ValidateCustomer(p.Customer); err != nil {
 		return Customer{}, false, err
@@ -108,7 +110,7 @@ func (c *Customers) Ensure(ctx context.Context, p EnsureParams) (Customer, bool,
 }
 
 // SetMetadata replaces a customer's metadata. Faults: customer_not_found,
-// invalid_request, unavailable.
+// invalid_request, privacy_job_active, unavailable.
 func (c *Customers) SetMetadata(ctx context.Context, p EnsureParams) (Customer, error) {
 	if ValidateCustomer(p.Customer) != nil {
 		return Customer{}, noCustomer()

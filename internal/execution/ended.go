@@ -12,7 +12,8 @@ const maxEnded = 16 << 20
 
 // ended are executions that have ended, as they were told of lately: so that a
 // repeat that follows soon is answered without the store. Neither an execution
-// that has ended nor what its key names ever changes. They are given to the
+// that has ended nor what its key names ever changes, but for what is erased
+// of a person: then all are forgotten. They are given to the
 // same bytes only: what anything else means, the store says.
 type ended struct {
 	byKey *recent.Map[idempotency.Ref, told]
@@ -39,3 +40,7 @@ func (e ended) find(ref idempotency.Ref, digest [sha256.Size]byte) (Execution, b
 	one, ok := e.byKey.Find(ref)
 	return one.execution, ok && one.digest == digest
 }
+
+// ForgetEnded forgets what is remembered of executions that have ended: the
+// store may say less of them now.
+func (s *Service) ForgetEnded() { s.ended.byKey.Clear() }

@@ -70,6 +70,7 @@ var ensureCustomerOperation = operation{
 	description: "A topup makes a customer, too. A repeat changes nothing but the metadata, if there is any in the body.",
 	params:      []param{customerParam()}, request: api.NewCustomer{},
 	replies: append(replyCreated("The customer was made.", api.Customer{}), replyOK("The customer was there.", api.Customer{})...),
+	errors:  codes(api.CodePrivacyJobActive),
 }
 
 func (s *service) ensureCustomer(x *exchange) (answer, error) {
@@ -100,7 +101,7 @@ var changeCustomerOperation = operation{
 	id: "changeCustomer", tag: tagCredits, summary: "Replace the metadata of a customer",
 	params: []param{customerParam()}, request: api.CustomerChange{},
 	replies: replyOK("The customer.", api.Customer{}),
-	errors:  codes(api.CodeCustomerNotFound),
+	errors:  codes(api.CodeCustomerNotFound, api.CodePrivacyJobActive),
 }
 
 func (s *service) changeCustomer(x *exchange) (answer, error) {

@@ -41,7 +41,7 @@ const markersPath = "/api/v1/projects/{id}/release-markers"
 // routes is every route there is.
 func routes() []route {
 	return slices.Concat(projectRoutes(), creditRoutes(), flowRoutes(), executionRoutes(), accountRoutes(), webhookRoutes(), alertRoutes(), modelRoutes(), replayRoutes(),
-		serverRoutes())
+		privacyRoutes(), serverRoutes())
 }
 
 // projectRoutes are those of what is sent to a project and asked of it.

@@ -105,6 +105,7 @@ type Params struct {
 	Webhooks      Webhooks
 	Alerts        Alerts
 	Models        Models
+	Privacy       Privacy
 	Credits       Credits
 	Customers     Customers
 	Books         Books

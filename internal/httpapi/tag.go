@@ -19,6 +19,7 @@ const (
 	tagExecutions    tag = "Executions"
 	tagModels        tag = "Model providers"
 	tagWebhooks      tag = "Webhooks"
+	tagPrivacy       tag = "Privacy jobs"
 	tagAudit         tag = "Audit log"
 	tagServer        tag = "Server"
 )
@@ -42,6 +43,7 @@ var tags = []struct {
 	{tagExecutions, "Runs of flows: once for each Idempotency-Key, their state, what they have done and what it costs."},
 	{tagModels, "Where the model steps of flows send chats to. A key is stored encrypted and never shown."},
 	{tagWebhooks, "Where events are sent to, signed as in Standard Webhooks, and what came of it."},
+	{tagPrivacy, "What is known of one person, exported or deleted."},
 	{tagAudit, "Who changed what."},
 	{tagServer, "Health, metrics and this document."},
 }

@@ -46,6 +46,13 @@ func (m *Map[K, V]) Put(key K, value V, weight int) {
 	m.put(key, item[V]{value, weight})
 }
 
+// Clear forgets everything.
+func (m *Map[K, V]) Clear() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.young, m.old, m.weight = map[K]item[V]{}, nil, 0
+}
+
 func (m *Map[K, V]) put(key K, one item[V]) {
 	if one.weight > m.limit/2 {
 		return

@@ -24,7 +24,8 @@ type Place struct {
 
 // Delete deletes a session. The marks of its chunks stay: a repeat of one does
 // not bring it back, and a chunk that was never received is new. Faults:
-// not_found, unavailable.
+// not_found; privacy_job_active, while a privacy job about somebody in it is not
+// finished; unavailable.
 func (s *Service) Delete(ctx context.Context, at Place) error {
 	hash := SessionHash(at.SessionID)
 	if _, found, err := s.params.Store.FindSession(ctx, at.ProjectID, hash); err != nil || !found {
@@ -55,15 +56,15 @@ func joinNotFound(err error) error {
 // shown is a session's id as the audit log can hold it.
 func shown(sessionID string) string { return strings.ReplaceAll(sessionID, "\x00", "�") }
 
-// DeletePerson deletes all chunks that belong to a person, and returns how many
-// there were. Their marks stay. It may be repeated, also after it was cut
+// DeletePerson deletes the chunks that belong to a person, all or a part, and
+// returns how many there were. Their marks stay. It may be repeated, also after it was cut
 // short; a chunk that is being taken in meanwhile is deleted, or is new after
 // it. Faults: validation_failed when no id or both are given, unavailable.
-func (s *Service) DeletePerson(ctx context.Context, projectID string, p Person) (chunks int, err error) {
-	if err := p.check(); err != nil {
+func (s *Service) DeletePerson(ctx context.Context, projectID string, p Part) (chunks int, err error) {
+	if err := p.Person.check(); err != nil {
 		return 0, err
 	}
-	return s.deleteAll(ctx, DeleteParams{ProjectID: projectID, Person: &p})
+	return s.deleteAll(ctx, DeleteParams{ProjectID: projectID, Part: &p})
 }
 
 func (p Person) check() error {
@@ -132,15 +133,15 @@ func (s *Service) removeBlobs(ctx context.Context, chunks int) {
 	}
 }
 
-// ExportPerson calls fn with each chunk that belongs to a person, in the order
+// ExportPerson calls fn with each chunk of what belongs to a person, in the order
 // of sessions and numbers; events holds them as they were sent. It ends with
 // fn's error. A chunk that cannot be read ends it, too, as [Service.Open] says;
 // one that is deleted meanwhile is left out.
-func (s *Service) ExportPerson(ctx context.Context, projectID string, p Person, fn func(session string, chunk Chunk, events io.WriterTo) error) error {
-	if err := p.check(); err != nil {
+func (s *Service) ExportPerson(ctx context.Context, projectID string, p Part, fn func(session string, chunk Chunk, events io.WriterTo) error) error {
+	if err := p.Person.check(); err != nil {
 		return err
 	}
-	q := PersonQuery{ProjectID: projectID, Person: p, AfterSession: 0, After: -1, Limit: sweepPage}
+	q := PersonQuery{ProjectID: projectID, Part: p, AfterSession: 0, After: -1, Limit: sweepPage}
 	for {
 		page, err := s.params.Store.ListPersonChunks(ctx, q)
 		if err != nil {

@@ -157,23 +157,40 @@ type Store interface {
 	ListBlobs(ctx context.Context, after string, limit int) ([]Chunk, error)
 }
 
+// Part is what belongs to a person, or a part of it; what is zero does not
+// narrow.
+type Part struct {
+	Person Person
+	// AnyUser says that chunks with the anonymous id are meant whatever user they
+	// were sent with.
+	AnyUser bool
+	// ReceivedBefore bounds when chunks were received.
+	ReceivedBefore time.Time
+	// Begins bounds when the first event of a chunk has happened.
+	Begins *Span
+}
+
+// Span is a time from From to To, which is not included, in milliseconds since
+// 1970.
+type Span struct{ From, To int64 }
+
 // PersonQuery says which chunks of a person are asked for.
 type PersonQuery struct {
 	ProjectID string
-	Person    Person
+	Part      Part
 	// AfterSession and After are the place of the chunk before them.
 	AfterSession, After int64
 	Limit               int
 }
 
-// DeleteParams say which chunks go. Exactly one of Session, Person and Before
+// DeleteParams say which chunks go. Exactly one of Session, Part and Before
 // is set.
 type DeleteParams struct {
 	ProjectID string
 	// Session has all its chunks deleted.
 	Session *[sha256.Size]byte
-	// Person has all chunks deleted that belong to it.
-	Person *Person
+	// Part has all chunks deleted that belong to a person, or a part of them.
+	Part *Part
 	// Before has all chunks deleted that were received before.
 	Before time.Time
 	// At is when that is.

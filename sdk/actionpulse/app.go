@@ -33,6 +33,7 @@ type App struct {
 	ModelProviders *ModelProviders
 	Webhooks       *Webhooks
 	Alerts         *Alerts
+	Privacy        *Privacy
 	Server         *Server
 
 	link    *link
@@ -53,7 +54,8 @@ func NewApp(server string, options ...Option) (*App, error) {
 		IngestKeys:  &IngestKeys{newSecretKeys(l, "/ingest-keys", "IngestKey")},
 		ProjectKeys: new(newSecretKeys(l, "/project-keys", "ProjectKey")),
 		CITokens:    new(newSecretKeys(l, "/ci-tokens", "CIToken")),
-		Markers:     &Markers{l}, Queries: &Queries{l}, Replays: &Replays{l}, ModelProviders: &ModelProviders{l}, Webhooks: &Webhooks{l}, Alerts: &Alerts{l}, Server: &Server{l},
+		Markers:     &Markers{l}, Queries: &Queries{l}, Replays: &Replays{l}, ModelProviders: &ModelProviders{l}, Webhooks: &Webhooks{l}, Alerts: &Alerts{l},
+		Privacy: &Privacy{l}, Server: &Server{l},
 		link: l, session: s,
 	}, nil
 }

@@ -2,6 +2,8 @@ package actionpulse_test
 
 import (
 	"context"
+	"errors"
+	"io"
 	"time"
 
 	"github.com/actionpulse/actionpulse/api"
@@ -156,6 +158,22 @@ var projectMethods = map[string][]method{
 		return of(c.app.ModelProviders.Put(ctx, one, "m", api.ModelProviderContent{BaseURL: "http://127.0.0.1:1/v1"}))
 	}},
 	"deleteModelProvider": {func(ctx context.Context, c *clients) error { return c.app.ModelProviders.Delete(ctx, one, "m") }},
+	"listPrivacyJobs": {
+		func(ctx context.Context, c *clients) error { return of(c.app.Privacy.List(ctx, one, page)) },
+		func(ctx context.Context, c *clients) error { return drain(c.app.Privacy.All(ctx, one, page)) },
+	},
+	"createPrivacyJob": {func(ctx context.Context, c *clients) error {
+		return of(c.app.Privacy.Create(ctx, one, api.NewPrivacyJob{Kind: "export", UserID: new("ada")}))
+	}},
+	"getPrivacyJob":    {func(ctx context.Context, c *clients) error { return of(c.app.Privacy.Get(ctx, one, two)) }},
+	"cancelPrivacyJob": {func(ctx context.Context, c *clients) error { return of(c.app.Privacy.Cancel(ctx, one, two)) }},
+	"getPrivacyArchive": {func(ctx context.Context, c *clients) error {
+		archive, err := c.app.Privacy.Archive(ctx, one, two)
+		if err != nil {
+			return err
+		}
+		return errors.Join(of(io.ReadAll(archive)), archive.Close())
+	}},
 	"listWebhooks": {
 		func(ctx context.Context, c *clients) error { return of(c.app.Webhooks.List(ctx, one, page)) },
 		func(ctx context.Context, c *clients) error { return drain(c.app.Webhooks.All(ctx, one, page)) },

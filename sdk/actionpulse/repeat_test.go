@@ -22,6 +22,7 @@ var once = []string{
 	"createMarker", "deleteMarker", "putModelProvider", "deleteModelProvider",
 	"createAlert", "updateAlert", "deleteAlert", "muteAlert", "unmuteAlert", "resolveAlert",
 	"createWebhook", "updateWebhook", "deleteWebhook", "rotateWebhookSecret", "testWebhook", "resendWebhookDelivery", "deleteReplay",
+	"createPrivacyJob", "cancelPrivacyJob",
 }
 
 // TestWhatIsRepeated: after an answer that was lost every operation is sent

@@ -44,7 +44,7 @@ func (p place) fill(op operation) string {
 		id = p.organization
 	}
 	filled := strings.ReplaceAll(op.path, "{id}", id)
-	for _, name := range []string{"{user_id}", "{invitation_id}", "{key_id}", "{marker_id}", "{alert_id}", "{webhook_id}", "{delivery_id}", "{provider}", "{execution_id}", "{session_id}", "{chunk}"} {
+	for _, name := range []string{"{user_id}", "{invitation_id}", "{key_id}", "{marker_id}", "{alert_id}", "{webhook_id}", "{delivery_id}", "{provider}", "{execution_id}", "{session_id}", "{chunk}", "{job_id}"} {
 		filled = strings.ReplaceAll(filled, name, p.other)
 	}
 	return filled
@@ -61,8 +61,9 @@ func (op operation) body() string {
 	for suffix, body := range map[string]string{
 		"/members/{user_id}": `{"role":"viewer"}`, "/invitations": `{"email":"x@localhost","role":"viewer"}`,
 		"/ingest-keys": `{"name":"x","kind":"server"}`, "/import": `{"name":"x","token":"imported by a test"}`, "/rotate": `{}`,
-		"/query":    `{"type":"events","from":"2024-01-01T00:00:00Z","to":"2024-01-02T00:00:00Z"}`,
-		"/webhooks": `{"url":"https://example.com/","events":["movement.created"]}`, "/webhooks/{webhook_id}": `{"enabled":true}`,
+		"/privacy-jobs": `{"kind":"export","user_id":"x"}`,
+		"/query":        `{"type":"events","from":"2024-01-01T00:00:00Z","to":"2024-01-02T00:00:00Z"}`,
+		"/webhooks":     `{"url":"https://example.com/","events":["movement.created"]}`, "/webhooks/{webhook_id}": `{"enabled":true}`,
 		"/model-providers/{provider}": `{"base_url":"https://example.com/v1"}`,
 		"/alerts":                     alertBody, "/alerts/preview": alertBody, "/alerts/{alert_id}": `{"name":"x"}`, "/mute": `{}`,
 		"/rotate-secret": `{}`, "/release-markers": `{"version":"1"}`, "/deploy": `{"version":"1"}`,
@@ -151,7 +152,7 @@ func TestWhoMayCallWhat(t *testing.T) {
 // are the viewer's, queries and markers the member's, the rest the admin's.
 func (op operation) least() string {
 	switch {
-	case strings.HasSuffix(op.path, "/audit-log"):
+	case strings.HasSuffix(op.path, "/audit-log"), strings.HasSuffix(op.path, "/archive"):
 		return "admin"
 	case op.method == "GET", strings.HasPrefix(op.path, "/api/v1/auth/"):
 		return "viewer"

@@ -81,6 +81,7 @@ func TestEveryCodeHasACause(t *testing.T) {
 			url := r.URL + own(r) + "/members/" + r.Setup.UserID
 			return send(t, "PATCH", url, r.Setup.AccessToken, strings.NewReader(`{"role":"viewer"}`))
 		},
+		api.CodePrivacyJobActive: privacyJobActive,
 		api.CodeInvalidJSON: func(t *testing.T, r *apptest.Running) refusal {
 			return send(t, "POST", r.URL+"/v1/track", r.Setup.ServerKey, strings.NewReader(`{"events":`))
 		},
@@ -168,7 +169,7 @@ func TestEveryCodeHasACause(t *testing.T) {
 			if id := r.header.Get("X-Request-Id"); id == "" || r.error["request_id"] != id || r.error["message"] == "" {
 				t.Errorf("%v, X-Request-Id %q", r.error, id)
 			}
-			if wait := r.header.Get("Retry-After"); (spec.Code == api.CodeRateLimited || spec.Code == api.CodeUnavailable) && wait == "" {
+			if wait := r.header.Get("Retry-After"); (spec.Code == api.CodeRateLimited || spec.Code == api.CodeUnavailable || spec.Code == api.CodePrivacyJobActive) && wait == "" {
 				t.Error("no Retry-After")
 			}
 		})

@@ -31,10 +31,10 @@ type scenario struct {
 
 // scripted are the codes that the fake answers with only if it is told to, and
 // token_expired, for which the real server takes an hour: the fake's own tests
-// have it.
+// have it. The fake has no privacy jobs.
 var scripted = []api.Code{
 	api.CodePaymentRequired, api.CodeRequestTimeout, api.CodeRateLimited, api.CodeInternal, api.CodeUnavailable, api.CodeQueryTimeout,
-	api.CodeTokenExpired,
+	api.CodeTokenExpired, api.CodePrivacyJobActive,
 }
 
 // TestTheFakeAnswersAsTheRealServer holds every conversation with both servers.

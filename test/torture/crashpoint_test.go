@@ -89,6 +89,9 @@ var crashesElsewhere = []string{
 	// erasure_test.go
 	"eventstore.upgrading", "eventstore.upgraded", "eventstore.erased", "eventstore.expired",
 	"eventstore.swapping", "eventstore.swapped", "eventstore.filled", "intake.flushed", "intake.compacted",
+	// privacy_test.go
+	"privacy.begun", "privacy.recorded", "privacy.stored", "privacy.replays", "privacy.customers", "privacy.rewritten", "privacy.purged",
+	"privacy.archived",
 	// replay_test.go
 	"replay.claimed", "replay.stored", "replay.written", "replay.committed", "replay.deleted", "replay.swept",
 	// backup_test.go

@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/actionpulse/actionpulse/internal/credit"
+	"github.com/actionpulse/actionpulse/internal/privacy"
+	"github.com/actionpulse/actionpulse/internal/storage/privacystore"
+	"github.com/actionpulse/actionpulse/internal/storage/sqldb"
 )
 
 var _ credit.CustomerStore = (*Store)(nil)
@@ -73,8 +76,13 @@ func (s *Store) customers(ctx context.Context, text string, args ...any) ([]cred
 
 // EnsureCustomer implements credit.CustomerStore.
 func (s *Store) EnsureCustomer(ctx context.Context, p credit.EnsureParams, now time.Time) (created bool, err error) {
-	err = s.db.WriteTx(ctx, func(tx *sql.Tx) error {
-		n, err := affected(tx.ExecContext(ctx, createCustomerText, p.ProjectID, p.Customer, now.UnixMicro()))
+	err = s.db.WriteBatch(ctx, func(b *sqldb.Batch) error {
+		if p.Metadata != nil {
+			if err := privacystore.RefusePerson(ctx, b, p.ProjectID, privacy.Person{UserID: p.Customer}); err != nil {
+				return err
+			}
+		}
+		n, err := affected(b.Tx().ExecContext(ctx, createCustomerText, p.ProjectID, p.Customer, now.UnixMicro()))
 		if err != nil {
 			return fmt.Errorf("make a customer: %w", err)
 		}
@@ -82,7 +90,7 @@ func (s *Store) EnsureCustomer(ctx context.Context, p credit.EnsureParams, now t
 		if p.Metadata == nil {
 			return nil
 		}
-		_, err = setMetadata(ctx, tx, p)
+		_, err = setMetadata(ctx, b.Tx(), p)
 		return err
 	})
 	return created, err
@@ -90,8 +98,11 @@ func (s *Store) EnsureCustomer(ctx context.Context, p credit.EnsureParams, now t
 
 // SetMetadata implements credit.CustomerStore.
 func (s *Store) SetMetadata(ctx context.Context, p credit.EnsureParams) (found bool, err error) {
-	err = s.db.WriteTx(ctx, func(tx *sql.Tx) error {
-		found, err = setMetadata(ctx, tx, p)
+	err = s.db.WriteBatch(ctx, func(b *sqldb.Batch) error {
+		if err := privacystore.RefusePerson(ctx, b, p.ProjectID, privacy.Person{UserID: p.Customer}); err != nil {
+			return err
+		}
+		found, err = setMetadata(ctx, b.Tx(), p)
 		return err
 	})
 	return found, err

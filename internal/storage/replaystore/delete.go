@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/actionpulse/actionpulse/internal/privacy"
 	"github.com/actionpulse/actionpulse/internal/replay"
+	"github.com/actionpulse/actionpulse/internal/storage/privacystore"
 	"github.com/actionpulse/actionpulse/internal/storage/sqldb"
 	"github.com/actionpulse/actionpulse/internal/storage/sqlstore"
 )
@@ -18,8 +20,12 @@ type target struct {
 
 // DeleteChunks implements replay.Store.
 func (s *Store) DeleteChunks(ctx context.Context, p replay.DeleteParams) (deleted int, err error) {
-	err = s.db.Write(ctx, func(q *sqldb.Queries) error {
+	err = s.db.WriteBatch(ctx, func(b *sqldb.Batch) error {
 		deleted = 0
+		q := b.Queries()
+		if err := refuse(ctx, b, &p); err != nil {
+			return err
+		}
 		targets, err := findTargets(ctx, q, &p)
 		if err != nil {
 			return fmt.Errorf("find chunks to delete: %w", err)
@@ -49,6 +55,31 @@ func (s *Store) DeleteChunks(ctx context.Context, p replay.DeleteParams) (delete
 	return deleted, nil
 }
 
+// refuse returns privacy_job_active when a session is to be deleted while a
+// privacy job about somebody in it is not finished.
+func refuse(ctx context.Context, b *sqldb.Batch, p *replay.DeleteParams) error {
+	if p.Session == nil {
+		return nil
+	}
+	persons, err := b.Queries().ListReplayPersonsOfSession(ctx, sqldb.ListReplayPersonsOfSessionParams{
+		ProjectID: p.ProjectID, SessionHash: p.Session[:],
+	})
+	if err != nil {
+		return fmt.Errorf("find who is in a session: %w", err)
+	}
+	for _, one := range persons {
+		for _, who := range []privacy.Person{{UserID: string(one.UserID)}, {AnonID: string(one.AnonID)}} {
+			if who == (privacy.Person{}) {
+				continue
+			}
+			if err := privacystore.RefusePerson(ctx, b, p.ProjectID, who); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 func findTargets(ctx context.Context, q *sqldb.Queries, p *replay.DeleteParams) ([]target, error) {
 	var targets []target
 	switch {
@@ -60,8 +91,8 @@ func findTargets(ctx context.Context, q *sqldb.Queries, p *replay.DeleteParams) 
 			targets = append(targets, target{row.SessionNumber, row.Blob})
 		}
 		return targets, err
-	case p.Person != nil:
-		rows, err := listPersonChunks(ctx, q, replay.PersonQuery{ProjectID: p.ProjectID, Person: *p.Person, After: -1, Limit: p.Limit})
+	case p.Part != nil:
+		rows, err := listPersonChunks(ctx, q, replay.PersonQuery{ProjectID: p.ProjectID, Part: *p.Part, After: -1, Limit: p.Limit})
 		for i := range rows {
 			targets = append(targets, target{rows[i].SessionNumber, rows[i].Blob})
 		}

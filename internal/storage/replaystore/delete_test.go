@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -34,7 +35,7 @@ func TestWhatWasDeletedStaysDeleted(t *testing.T) {
 				return b.Delete(t.Context(), at)
 			},
 			"person": func(session string) error {
-				n, err := b.DeletePerson(t.Context(), b.project(), replay.Person{UserID: "user of " + session})
+				n, err := b.DeletePerson(t.Context(), b.project(), replay.Part{Person: replay.Person{UserID: "user of " + session}})
 				if n != 3 {
 					err = errors.Join(err, fmt.Errorf("%d chunks", n))
 				}
@@ -100,6 +101,36 @@ func TestWhatWasDeletedStaysDeleted(t *testing.T) {
 	})
 }
 
+// TestPartsOfAPerson: what is narrowed by time is what is deleted, and no more;
+// and an anonymous id may be meant whatever the user.
+func TestPartsOfAPerson(t *testing.T) {
+	onBoth(t, func(t *testing.T, b *bench) {
+		b.want(t, b.project(), body("early", 0, events("0"), `"anon_id":"a"`), first)
+		b.want(t, b.project(), body("used", 0, events("1"), `"anon_id":"a","user_id":"u"`), first)
+		var begins int64
+		err := b.db.Reader().QueryRowContext(t.Context(), `SELECT MIN(started_at) / 1000 FROM replay_chunks`).Scan(&begins)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := replay.Person{AnonID: "a"}
+		for _, c := range []struct {
+			name string
+			part replay.Part
+			want int
+		}{
+			{"received earlier", replay.Part{Person: a, AnyUser: true, ReceivedBefore: time.Unix(1, 0)}, 0},
+			{"begins later", replay.Part{Person: a, AnyUser: true, Begins: &replay.Span{From: begins + 1, To: math.MaxInt64}}, 0},
+			{"begins earlier", replay.Part{Person: a, AnyUser: true, Begins: &replay.Span{From: math.MinInt64, To: begins}}, 0},
+			{"begins then", replay.Part{Person: a, Begins: &replay.Span{From: begins, To: begins + 1}}, 1},
+			{"of any user", replay.Part{Person: a, AnyUser: true, ReceivedBefore: time.Now().Add(time.Hour)}, 1},
+		} {
+			if n, err := b.DeletePerson(t.Context(), b.project(), c.part); err != nil || n != c.want {
+				t.Errorf("%s: %d, %v, want %d", c.name, n, err, c.want)
+			}
+		}
+	})
+}
+
 // TestPersons: a chunk is its user's, and only without one its anonymous id's;
 // nobody else's is touched, in no other project.
 func TestPersons(t *testing.T) {
@@ -113,7 +144,7 @@ func TestPersons(t *testing.T) {
 		}
 		exported := func(p replay.Person) []string {
 			var all []string
-			err := b.ExportPerson(t.Context(), b.project(), p, func(session string, c replay.Chunk, w io.WriterTo) error {
+			err := b.ExportPerson(t.Context(), b.project(), replay.Part{Person: p}, func(session string, c replay.Chunk, w io.WriterTo) error {
 				var out bytes.Buffer
 				_, err := w.WriteTo(&out)
 				if out.String() != events(fmt.Sprint(c.Chunk)) {
@@ -141,7 +172,7 @@ func TestPersons(t *testing.T) {
 			if diff := cmp.Diff(c.want, exported(c.Person)); diff != "" {
 				t.Errorf("%+v: %s", c.Person, diff)
 			}
-			if n, err := b.DeletePerson(t.Context(), b.project(), c.Person); err != nil || n != len(c.want) {
+			if n, err := b.DeletePerson(t.Context(), b.project(), replay.Part{Person: c.Person}); err != nil || n != len(c.want) {
 				t.Errorf("%+v: %d, %v", c.Person, n, err)
 			}
 			if left := exported(c.Person); left != nil {
@@ -152,11 +183,11 @@ func TestPersons(t *testing.T) {
 			t.Errorf("%d and %d chunks are left", mine, others)
 		}
 		for _, p := range []replay.Person{{}, {UserID: "u", AnonID: "a"}} {
-			_, err := b.DeletePerson(t.Context(), b.project(), p)
+			_, err := b.DeletePerson(t.Context(), b.project(), replay.Part{Person: p})
 			mustFail(t, err, api.CodeValidationFailed)
 		}
 		stop := errors.New("enough")
-		if err := b.ExportPerson(t.Context(), b.project(), replay.Person{UserID: "v"}, func(string, replay.Chunk, io.WriterTo) error { return stop }); !errors.Is(err, stop) {
+		if err := b.ExportPerson(t.Context(), b.project(), replay.Part{Person: replay.Person{UserID: "v"}}, func(string, replay.Chunk, io.WriterTo) error { return stop }); !errors.Is(err, stop) {
 			t.Error(err)
 		}
 		b.sweep(t)
@@ -195,7 +226,7 @@ func TestDeletionBesideIntake(t *testing.T) {
 		var adds, deletions sync.WaitGroup
 		for _, remove := range []func() error{
 			func() error {
-				_, err := b.DeletePerson(context.Background(), b.project(), replay.Person{UserID: "u"})
+				_, err := b.DeletePerson(context.Background(), b.project(), replay.Part{Person: replay.Person{UserID: "u"}})
 				return err
 			},
 			func() error {

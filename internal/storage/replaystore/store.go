@@ -146,22 +146,48 @@ func (s *Store) ListPersonChunks(ctx context.Context, q replay.PersonQuery) ([]r
 	return all, nil
 }
 
-// listPersonChunks reads those of a user, or those of an anonymous id that have
-// no user.
+// listPersonChunks reads those of a user, or those of an anonymous id, unless
+// any are meant only those that have no user.
 func listPersonChunks(ctx context.Context, queries *sqldb.Queries, q replay.PersonQuery) ([]sqldb.ListReplayUserChunksRow, error) {
-	if q.Person.UserID != "" {
-		return queries.ListReplayUserChunks(ctx, sqldb.ListReplayUserChunksParams{
-			ProjectID: q.ProjectID, UserID: []byte(q.Person.UserID), AfterSession: q.AfterSession, After: q.After, Size: sizeOf(q.Limit),
-		})
+	p := sqldb.ListReplayUserChunksParams{
+		ProjectID: q.ProjectID, UserID: []byte(q.Part.Person.UserID), AfterSession: q.AfterSession, After: q.After, Size: sizeOf(q.Limit),
+		ReceivedBefore: math.MaxInt64, BeginsFrom: math.MinInt64, BeginsBefore: math.MaxInt64,
+	}
+	if !q.Part.ReceivedBefore.IsZero() {
+		p.ReceivedBefore = q.Part.ReceivedBefore.UnixMicro()
+	}
+	if q.Part.Begins != nil {
+		p.BeginsFrom, p.BeginsBefore = micros(q.Part.Begins.From), micros(q.Part.Begins.To)
+	}
+	if q.Part.Person.UserID != "" {
+		return queries.ListReplayUserChunks(ctx, p)
+	}
+	anyUser := int64(0)
+	if q.Part.AnyUser {
+		anyUser = 1
 	}
 	rows, err := queries.ListReplayAnonChunks(ctx, sqldb.ListReplayAnonChunksParams{
-		ProjectID: q.ProjectID, AnonID: []byte(q.Person.AnonID), AfterSession: q.AfterSession, After: q.After, Size: sizeOf(q.Limit),
+		ProjectID: p.ProjectID, AnonID: []byte(q.Part.Person.AnonID), AfterSession: p.AfterSession, After: p.After, Size: p.Size,
+		ReceivedBefore: p.ReceivedBefore, BeginsFrom: p.BeginsFrom, BeginsBefore: p.BeginsBefore, AnyUser: anyUser,
 	})
 	all := make([]sqldb.ListReplayUserChunksRow, len(rows))
 	for i, row := range rows {
 		all[i] = sqldb.ListReplayUserChunksRow(row)
 	}
 	return all, err
+}
+
+// micros are milliseconds as the columns have them; the ends of time stay.
+func micros(milli int64) int64 {
+	const most = math.MaxInt64 / 1000
+	switch {
+	case milli > most:
+		return math.MaxInt64
+	case milli < -most:
+		return math.MinInt64
+	default:
+		return milli * 1000
+	}
 }
 
 // ListBlobs implements replay.Store.

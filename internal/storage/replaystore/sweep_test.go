@@ -178,7 +178,7 @@ func TestPause(t *testing.T) {
 	onBoth(t, func(t *testing.T, b *bench) {
 		b.want(t, b.project(), body("s", 0, events("0"), `"user_id":"u"`), first)
 		resume := b.Pause()
-		if n, err := b.DeletePerson(t.Context(), b.project(), replay.Person{UserID: "u"}); err != nil || n != 1 {
+		if n, err := b.DeletePerson(t.Context(), b.project(), replay.Part{Person: replay.Person{UserID: "u"}}); err != nil || n != 1 {
 			t.Errorf("%d, %v", n, err)
 		}
 		if files := b.files(t); len(files) != 1 {

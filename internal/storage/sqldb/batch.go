@@ -104,6 +104,10 @@ func (b *Batch) Tx() *sql.Tx { return b.tx }
 // until the transaction ends.
 func (b *Batch) Locking(text string) string { return text + b.dialect.forUpdate() }
 
+// Sharing returns a SELECT that keeps others from changing the rows it finds,
+// but not from the same, until the transaction ends.
+func (b *Batch) Sharing(text string) string { return text + b.dialect.forShare() }
+
 // Claiming returns a SELECT that locks the rows it finds and passes over those
 // that others have locked.
 func (b *Batch) Claiming(text string) string { return text + b.dialect.forUpdateSkipping() }
@@ -133,6 +137,8 @@ func (b *Batch) Run(ctx context.Context, statements []Statement) error {
 
 // forUpdate is nothing: a transaction that writes has the store for itself.
 func (s sqliteDialect) forUpdate() string { return "" }
+
+func (s sqliteDialect) forShare() string { return "" }
 
 func (s sqliteDialect) forUpdateSkipping() string { return "" }
 
@@ -187,6 +193,8 @@ func runPrepared(ctx context.Context, prepared *sql.Stmt, one *Statement) (err e
 }
 
 func (p postgresDialect) forUpdate() string { return " FOR UPDATE" }
+
+func (p postgresDialect) forShare() string { return " FOR SHARE" }
 
 func (p postgresDialect) rowsAtOnce() int { return 64 }
 

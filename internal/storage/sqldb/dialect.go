@@ -26,6 +26,9 @@ type dialect interface {
 	connect() (writer, reader *sql.DB, err error)
 	// check verifies that connections have the settings durability needs.
 	check(ctx context.Context, writer *sql.DB) error
+	// scrub leaves nothing in the store's own files of what was overwritten or
+	// deleted, as far as it can see to that.
+	scrub(ctx context.Context, writer *sql.DB) error
 	// keys is how the store of idempotency keys calls the engine.
 	keys() keystore.Dialect
 	// repeatable says whether a transaction failed only because of others
@@ -41,6 +44,9 @@ type migrator interface {
 	batch(ctx context.Context, b *Batch, statements []Statement) error
 	// forUpdate ends a SELECT that locks the rows it finds.
 	forUpdate() string
+	// forShare ends a SELECT that others may make too, but that keeps the rows
+	// as they are.
+	forShare() string
 	// forUpdateSkipping is the same for a SELECT that leaves out what others
 	// have locked.
 	forUpdateSkipping() string

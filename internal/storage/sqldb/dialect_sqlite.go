@@ -82,7 +82,8 @@ func (s sqliteDialect) connect() (writer, reader *sql.DB, err error) {
 		"_foreign_keys": {"1"},
 		"_synchronous":  {"FULL"},
 	}
-	write := url.Values{"_journal_mode": {"WAL"}, "_txlock": {"immediate"}}
+	// What is deleted is overwritten: it may be what a person wanted erased.
+	write := url.Values{"_journal_mode": {"WAL"}, "_txlock": {"immediate"}, "_pragma": {"secure_delete(1)"}}
 	read := url.Values{"_query_only": {"1"}}
 	if writer, err = openSQLite(path, 1, common, write); err != nil {
 		return nil, nil, err

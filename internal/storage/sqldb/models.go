@@ -119,6 +119,33 @@ type Organization struct {
 	Plan        sql.NullString
 }
 
+type PrivacyJob struct {
+	Number          int64
+	ID              string
+	ProjectID       string
+	Kind            string
+	PersonKind      string
+	Person          []byte
+	Status          string
+	Phase           string
+	Progress        int64
+	Server          []byte
+	Owner           []byte
+	Epoch           int64
+	LeaseUntil      sql.NullInt64
+	Failures        int64
+	NextAttemptAt   sql.NullInt64
+	Error           sql.NullString
+	ErasePosition   sql.NullInt64
+	RecordedAt      sql.NullInt64
+	ErasedFromLogAt sql.NullInt64
+	ArchiveBytes    sql.NullInt64
+	ArchiveUntil    sql.NullInt64
+	CreatedAt       int64
+	StartedAt       sql.NullInt64
+	FinishedAt      sql.NullInt64
+}
+
 type Project struct {
 	ID             string
 	Number         int64

@@ -198,17 +198,23 @@ func (q *Queries) ListDoomedReplayBlobs(ctx context.Context, arg ListDoomedRepla
 
 const listReplayAnonChunks = `-- name: ListReplayAnonChunks :many
 SELECT c.session_number, c.chunk, c.project_id, c.blob, c.bytes, c.stored_bytes, c.user_id, c.anon_id, c.received_at, c.started_at, c.ended_at, c.events, c.pages, c.errors, c.clicks, s.session_id FROM replay_chunks c JOIN replay_sessions s ON s.number = c.session_number
-WHERE c.project_id = $1 AND c.anon_id = $2 AND c.user_id IS NULL
-  AND (c.session_number > $3 OR c.session_number = $3 AND c.chunk > $4)
-ORDER BY c.session_number, c.chunk LIMIT $5
+WHERE c.project_id = $1 AND c.anon_id = $2
+  AND (CAST($3 AS bigint) = 1 OR c.user_id IS NULL)
+  AND c.received_at < $4 AND c.started_at >= $5 AND c.started_at < $6
+  AND (c.session_number > $7 OR c.session_number = $7 AND c.chunk > $8)
+ORDER BY c.session_number, c.chunk LIMIT $9
 `
 
 type ListReplayAnonChunksParams struct {
-	ProjectID    string
-	AnonID       []byte
-	AfterSession int64
-	After        int64
-	Size         int32
+	ProjectID      string
+	AnonID         []byte
+	AnyUser        int64
+	ReceivedBefore int64
+	BeginsFrom     int64
+	BeginsBefore   int64
+	AfterSession   int64
+	After          int64
+	Size           int32
 }
 
 type ListReplayAnonChunksRow struct {
@@ -234,6 +240,10 @@ func (q *Queries) ListReplayAnonChunks(ctx context.Context, arg ListReplayAnonCh
 	rows, err := q.db.QueryContext(ctx, listReplayAnonChunks,
 		arg.ProjectID,
 		arg.AnonID,
+		arg.AnyUser,
+		arg.ReceivedBefore,
+		arg.BeginsFrom,
+		arg.BeginsBefore,
 		arg.AfterSession,
 		arg.After,
 		arg.Size,
@@ -456,6 +466,44 @@ func (q *Queries) ListReplayChunksOfSession(ctx context.Context, arg ListReplayC
 	return items, nil
 }
 
+const listReplayPersonsOfSession = `-- name: ListReplayPersonsOfSession :many
+SELECT DISTINCT c.user_id, c.anon_id FROM replay_chunks c JOIN replay_sessions s ON s.number = c.session_number
+WHERE s.project_id = $1 AND s.session_hash = $2
+`
+
+type ListReplayPersonsOfSessionParams struct {
+	ProjectID   string
+	SessionHash []byte
+}
+
+type ListReplayPersonsOfSessionRow struct {
+	UserID []byte
+	AnonID []byte
+}
+
+func (q *Queries) ListReplayPersonsOfSession(ctx context.Context, arg ListReplayPersonsOfSessionParams) ([]ListReplayPersonsOfSessionRow, error) {
+	rows, err := q.db.QueryContext(ctx, listReplayPersonsOfSession, arg.ProjectID, arg.SessionHash)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []ListReplayPersonsOfSessionRow
+	for rows.Next() {
+		var i ListReplayPersonsOfSessionRow
+		if err := rows.Scan(&i.UserID, &i.AnonID); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const listReplaySessions = `-- name: ListReplaySessions :many
 SELECT s.number, s.project_id, s.session_hash, s.session_id, s.user_id, s.anon_id, s.started_at, s.ended_at, s.chunks, s.bytes, s.events, s.pages, s.errors, s.clicks FROM replay_sessions s
 WHERE s.project_id = $1 AND s.number < $2
@@ -534,16 +582,20 @@ func (q *Queries) ListReplaySessions(ctx context.Context, arg ListReplaySessions
 const listReplayUserChunks = `-- name: ListReplayUserChunks :many
 SELECT c.session_number, c.chunk, c.project_id, c.blob, c.bytes, c.stored_bytes, c.user_id, c.anon_id, c.received_at, c.started_at, c.ended_at, c.events, c.pages, c.errors, c.clicks, s.session_id FROM replay_chunks c JOIN replay_sessions s ON s.number = c.session_number
 WHERE c.project_id = $1 AND c.user_id = $2
-  AND (c.session_number > $3 OR c.session_number = $3 AND c.chunk > $4)
-ORDER BY c.session_number, c.chunk LIMIT $5
+  AND c.received_at < $3 AND c.started_at >= $4 AND c.started_at < $5
+  AND (c.session_number > $6 OR c.session_number = $6 AND c.chunk > $7)
+ORDER BY c.session_number, c.chunk LIMIT $8
 `
 
 type ListReplayUserChunksParams struct {
-	ProjectID    string
-	UserID       []byte
-	AfterSession int64
-	After        int64
-	Size         int32
+	ProjectID      string
+	UserID         []byte
+	ReceivedBefore int64
+	BeginsFrom     int64
+	BeginsBefore   int64
+	AfterSession   int64
+	After          int64
+	Size           int32
 }
 
 type ListReplayUserChunksRow struct {
@@ -569,6 +621,9 @@ func (q *Queries) ListReplayUserChunks(ctx context.Context, arg ListReplayUserCh
 	rows, err := q.db.QueryContext(ctx, listReplayUserChunks,
 		arg.ProjectID,
 		arg.UserID,
+		arg.ReceivedBefore,
+		arg.BeginsFrom,
+		arg.BeginsBefore,
 		arg.AfterSession,
 		arg.After,
 		arg.Size,

@@ -1,0 +1,79 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"time"
+
+	"github.com/actionpulse/actionpulse/api"
+	"github.com/actionpulse/actionpulse/internal/privacy"
+	"github.com/actionpulse/actionpulse/internal/replay"
+)
+
+// privacyReplays is session replays, as privacy jobs see them. An anonymous id
+// is meant whatever user a chunk was sent with, as it is of events.
+type privacyReplays struct{ service *replay.Service }
+
+func (r privacyReplays) DeletePerson(ctx context.Context, projectID string, p privacy.Person, before time.Time) error {
+	_, err := r.service.DeletePerson(ctx, projectID, replay.Part{Person: replay.Person(p), AnyUser: true, ReceivedBefore: before})
+	return err
+}
+
+func (r privacyReplays) DeleteSpans(ctx context.Context, projectID string, spans []privacy.Span) error {
+	for _, s := range spans {
+		if _, err := r.service.DeletePerson(ctx, projectID, partOf(s)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func partOf(s privacy.Span) replay.Part {
+	return replay.Part{Person: replay.Person{AnonID: s.AnonID}, Begins: &replay.Span{From: s.From, To: s.To}}
+}
+
+func (r privacyReplays) ExportPerson(ctx context.Context, projectID string, p privacy.Person, spans []privacy.Span, emit privacy.Emit) error {
+	parts := []replay.Part{{Person: replay.Person(p), AnyUser: true}}
+	for _, s := range spans {
+		parts = append(parts, partOf(s))
+	}
+	for _, part := range parts {
+		session := ""
+		err := r.service.ExportPerson(ctx, projectID, part, func(of string, c replay.Chunk, events io.WriterTo) error {
+			if of != session {
+				session = of
+				if err := emit("replay_session", exportedSession{of}); err != nil {
+					return err
+				}
+			}
+			return emitChunk(of, &c, events, emit)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// exportedSession comes before the chunks of a session.
+type exportedSession struct {
+	SessionID string `json:"session_id"`
+}
+
+// exportedChunk is a chunk with the events as they were sent.
+type exportedChunk struct {
+	SessionID  string          `json:"session_id"`
+	Chunk      int64           `json:"chunk"`
+	ReceivedAt string          `json:"received_at"`
+	Events     json.RawMessage `json:"events"`
+}
+
+func emitChunk(session string, c *replay.Chunk, events io.WriterTo, emit privacy.Emit) error {
+	var text bytes.Buffer
+	if _, err := events.WriteTo(&text); err != nil {
+		return err
+	}
+	return emit("replay_chunk", exportedChunk{session, c.Chunk, api.TimeText(c.ReceivedAt), text.Bytes()})
+}

@@ -1,0 +1,116 @@
+package privacy_test
+
+import (
+	"crypto/rand"
+	"testing"
+	"time"
+
+	"github.com/actionpulse/actionpulse/internal/auditlog"
+	"github.com/actionpulse/actionpulse/internal/privacy"
+)
+
+// TestStopped: a job whose worker stops is queued again at once and goes on
+// from its step, by the next worker.
+func TestStopped(t *testing.T) {
+	t.Parallel()
+	onBothEngines(t, func(t *testing.T, b *bench) {
+		b.hold["replays"] = make(chan struct{})
+		stop := b.work(t)
+		j := b.create(t, privacy.Delete, "ada")
+		<-b.entered
+		stop()
+		if got := b.get(t, j.ID); got.Status != privacy.Queued || got.Failures != 0 || got.Phase != privacy.PhaseReplays {
+			t.Errorf("%+v", got)
+		}
+		close(b.hold["replays"])
+		b.work(t)
+		b.await(t, j.ID, privacy.Succeeded)
+		if n := times(b.did(), "erase"); n != 1 {
+			t.Errorf("%d erase records", n)
+		}
+	})
+}
+
+// TestOneServerAJob: of two servers one does a job; when its lease has ended the
+// other goes on, and what the first one writes then is refused.
+func TestOneServerAJob(t *testing.T) {
+	t.Parallel()
+	onPostgreSQL(t, func(t *testing.T, b *bench) {
+		b.create(t, privacy.Delete, "ada")
+		var first, second [16]byte
+		_, _ = rand.Read(first[:])
+		_, _ = rand.Read(second[:])
+		claim := func(owner [16]byte, lease time.Duration) (privacy.Job, bool) {
+			t.Helper()
+			j, found, err := b.store.ClaimJob(t.Context(), privacy.ClaimParams{
+				Server: b.archives.Server(), Owner: owner, LeaseFor: lease, Now: time.Now(),
+			})
+			must(t, err)
+			return j, found
+		}
+		mine, found := claim(first, time.Hour)
+		if !found || mine.Place != b.at {
+			t.Fatalf("%+v", mine)
+		}
+		if j, found := claim(second, time.Hour); found {
+			t.Fatalf("two do %+v", j)
+		}
+		held, err := b.store.RenewJob(t.Context(), mine.Lease, time.Microsecond)
+		if err != nil || !held {
+			t.Fatal(held, err)
+		}
+		theirs, found := claim(second, time.Hour)
+		if !found || theirs.ID != mine.ID || theirs.Lease.Epoch <= mine.Lease.Epoch {
+			t.Fatalf("%+v", theirs)
+		}
+		mine.Phase = privacy.PhaseRecord
+		advanced, err1 := b.store.AdvanceJob(t.Context(), &mine)
+		renewed, err2 := b.store.RenewJob(t.Context(), mine.Lease, time.Hour)
+		err3 := b.store.ReleaseJob(t.Context(), &mine, time.Now())
+		mine.Status, mine.Phase, mine.Progress, mine.FinishedAt, mine.ErasedFromLogAt = privacy.Succeeded, privacy.PhaseDone, 1000, time.Now(), time.Now()
+		finished, err4 := b.store.FinishJob(t.Context(), &mine, auditlog.Entry{})
+		for _, err := range []error{err1, err2, err3, err4} {
+			must(t, err)
+		}
+		if advanced || renewed || finished {
+			t.Errorf("a lease that has passed on was taken: %t %t %t", advanced, renewed, finished)
+		}
+		if j := b.get(t, mine.ID); j.Status != privacy.Running || j.Phase != privacy.PhaseExports || j.Lease != theirs.Lease {
+			t.Errorf("%+v", j)
+		}
+		// A server whose folder is another one does not go on with it.
+		must(t, b.store.ReleaseJob(t.Context(), &theirs, time.Now().Add(-time.Second)))
+		_, found, err = b.store.ClaimJob(t.Context(), privacy.ClaimParams{Server: first, Owner: first, LeaseFor: time.Hour, Now: time.Now()})
+		if err != nil || found {
+			t.Errorf("it was claimed by a server with another folder: %v", err)
+		}
+	})
+}
+
+// cut waits until a step that was waiting was cut.
+func (b *bench) cut(t *testing.T) {
+	t.Helper()
+	select {
+	case <-b.parts.cut:
+	case <-time.After(30 * time.Second):
+		t.Fatal("the run goes on")
+	}
+}
+
+// TestALostLeaseEndsTheRun: a worker whose job was claimed by another stops.
+func TestALostLeaseEndsTheRun(t *testing.T) {
+	t.Parallel()
+	onPostgreSQL(t, func(t *testing.T, b *bench) {
+		b.hold["replays"] = make(chan struct{})
+		stop := b.work(t)
+		j := b.create(t, privacy.Delete, "ada")
+		<-b.entered
+		_, err := b.db.Reader().ExecContext(t.Context(), `UPDATE privacy_jobs SET epoch = epoch + 1, lease_until = lease_until + 3600000000`)
+		must(t, err)
+		b.cut(t) // the step that waits is told that its run has ended
+		stop()
+		if got := b.get(t, j.ID); got.Status != privacy.Running || got.Phase != privacy.PhaseReplays {
+			t.Errorf("it was written by who has lost it: %+v", got)
+		}
+	})
+}
