@@ -49,7 +49,7 @@ func (s *service) authenticate(x *exchange, a access) error {
 		return fault.New(api.CodeUnauthenticated, "send a credential: Authorization: Bearer …")
 	}
 	caller, err := s.Authenticator.Authenticate(x.r.Context(), secret)
-	if err != nil && !(a.suspended && fault.CodeOf(err) == api.CodePaymentRequired) {
+	if err != nil && (!a.suspended || fault.CodeOf(err) != api.CodePaymentRequired) {
 		return err
 	}
 	x.caller = caller

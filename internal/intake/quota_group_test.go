@@ -50,18 +50,21 @@ func TestNeighboursOfARefusedRequest(t *testing.T) {
 		},
 		"the same id under a plan with room is new": {
 			[]*submission{request("full", 1, 2), request("paid", 1), request("full", 1), request("full", 2)},
-			[][]dedup.Verdict{nil, {n}, {d}, nil}, 3,
+			[][]dedup.Verdict{nil, {n}, {d}, nil},
+			3,
 		},
 		"a repeat of what is in the group costs nothing": {
 			[]*submission{request("paid", 1), request("full", 1, 1), request("full", 1, 2), request("paid", 2)},
-			[][]dedup.Verdict{{n}, {d, d}, nil, {n}}, 4,
+			[][]dedup.Verdict{{n}, {d, d}, nil, {n}},
+			4,
 		},
 		"an id twice in a refused request": {
 			[]*submission{request("full", 1, 1, 0), request("paid", 1, 1)}, [][]dedup.Verdict{nil, {n, d}}, 3,
 		},
 		"the last of it": {
 			[]*submission{request("three", 1, 2), request("three", 1), request("three", 3)},
-			[][]dedup.Verdict{{n, n}, {d}, nil}, 4,
+			[][]dedup.Verdict{{n, n}, {d}, nil},
+			4,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

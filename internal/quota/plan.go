@@ -17,9 +17,6 @@ type Plan struct {
 	Trial bool
 }
 
-// limited reports whether the plan refuses anything ever.
-func (p *Plan) limited() bool { return p.Events != 0 || p.Storage != 0 }
-
 // Plans are those of the settings. They do not change.
 type Plans struct {
 	byName   map[string]*Plan

@@ -111,21 +111,27 @@ func TestQuota(t *testing.T) {
 			t.Errorf("%v", entries[0])
 		}
 		r.MustStop()
-		again := r.MustServe()
-		if u := usageOf(t, owner(again), ""); u.Events.Used != 4 || u.Plan.Name != "paid" || len(rows(t, again)) != 4 {
-			t.Errorf("after a restart: %+v", u)
-		}
-		owner(again).refused(t, "validation_failed", "GET", own(r)+"/usage?month=2026-13", "")
-		owner(again).refused(t, "validation_failed", "GET", own(r)+"/usage?month=", "")
-		if u := usageOf(t, owner(again), "?month=2024-02"); u.Events.Used != 0 || u.Month != "2024-02" || u.ResetsAt != "2024-03-01T00:00:00.000Z" {
-			t.Errorf("long ago: %+v", u)
-		}
-		r.MustStop()
-		again.MustStop()
-		again.Flags = slices.Concat(again.Flags, []string{"--plans", `{"other": {"events": 1}}`, "--default_plan", "other"})
-		dropped := again.MustServe()
-		caller{dropped, r.Setup.ServerKey}.refused(t, "quota_exceeded", "POST", "/v1/track", goodBatch)
+		quotaAfterRestart(t, r)
 	})
+}
+
+// quotaAfterRestart: what TestQuota has used still counts, and a plan that the
+// settings have lost means the default one.
+func quotaAfterRestart(t *testing.T, r *apptest.Running) {
+	t.Helper()
+	again := r.MustServe()
+	if u := usageOf(t, owner(again), ""); u.Events.Used != 4 || u.Plan.Name != "paid" || len(rows(t, again)) != 4 {
+		t.Errorf("after a restart: %+v", u)
+	}
+	owner(again).refused(t, "validation_failed", "GET", own(r)+"/usage?month=2026-13", "")
+	owner(again).refused(t, "validation_failed", "GET", own(r)+"/usage?month=", "")
+	if u := usageOf(t, owner(again), "?month=2024-02"); u.Events.Used != 0 || u.Month != "2024-02" || u.ResetsAt != "2024-03-01T00:00:00.000Z" {
+		t.Errorf("long ago: %+v", u)
+	}
+	again.MustStop()
+	again.Flags = slices.Concat(again.Flags, []string{"--plans", `{"other": {"events": 1}}`, "--default_plan", "other"})
+	dropped := again.MustServe()
+	caller{dropped, r.Setup.ServerKey}.refused(t, "quota_exceeded", "POST", "/v1/track", goodBatch)
 }
 
 func trackBody(ids ...string) string {
@@ -256,4 +262,37 @@ func TestASuspendedOrganizationMayOnlyLookAtItsUsage(t *testing.T) {
 		t.Errorf("%d were answered, %d refused", answered, refused)
 	}
 	login(t, r, r.Setup.Email, r.Setup.Password)
+}
+
+// stands is a clock that does.
+type stands string
+
+func (c stands) Wall() time.Time {
+	at, err := time.Parse(time.RFC3339, string(c))
+	if err != nil {
+		panic(err)
+	}
+	return at
+}
+
+func (stands) Elapsed() time.Duration { return 0 }
+
+// TestUsageOfPastMonths: a month that is over is told from what was stored, and
+// its events count for no other.
+func TestUsageOfPastMonths(t *testing.T) {
+	t.Parallel()
+	site := apptest.New(t, plans...)
+	for i, at := range []stands{"2026-05-31T23:59:59.999Z", "2026-06-01T00:00:00Z", "2026-07-15T12:00:00Z"} {
+		site.Clock = at
+		r := site.MustServe()
+		give(t, r, r.Setup.OrganizationID, "one") // of each month
+		r.TrackNew(i + 1)
+		caller{r, r.Setup.ServerKey}.refused(t, "quota_exceeded", "POST", "/v1/track", goodBatch)
+		for month, want := range []int{1, 2, 3}[:i+1] {
+			if u := usageOf(t, owner(r), fmt.Sprintf("?month=2026-0%d", 5+month)); u.Events.Used != want || u.Projects[0].Events != want || u.Storage.Used < 20*want {
+				t.Errorf("at %s, month %d: %+v", at, 5+month, u)
+			}
+		}
+		r.MustStop()
+	}
 }
