@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/actionpulse/actionpulse/internal/crash"
@@ -16,8 +17,11 @@ const (
 	// fillStep is how many blocks of the file are filled while the writer
 	// waits: 64 MiB.
 	fillStep = 256
-	// maxFills bounds the steps of one scrub: 1 TiB.
-	maxFills = 16_384
+	// fillMore is how many blocks more than are free a step fills: what does not
+	// make a whole row group is put together with its neighbours.
+	fillMore = 8
+	// spareFills is how many steps more than were needed at first there may be.
+	spareFills = 16
 	// pieceBytes is the size of one piece of a metadata block.
 	pieceBytes = 4096
 )
@@ -71,15 +75,19 @@ func (s *Store) fill(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for range maxFills {
-		full := false
+	if err := s.checkpoint(ctx); err != nil { // which writes the comment
+		return err
+	}
+	for left := int64(math.MaxInt64); left > 0; left-- {
+		free := int64(0)
 		err := s.writing(ctx, func() (err error) {
-			full, err = s.fillSome(ctx)
+			free, err = s.fillSome(ctx)
 			return err
 		})
-		if err != nil || full {
-			return errors.Join(err, s.checkpoint(ctx))
+		if err != nil || free == 0 {
+			return err
 		}
+		left = min(left, free/fillStep+spareFills)
 	}
 	return errNeverFull
 }
@@ -103,17 +111,22 @@ func (s *Store) beginFill(ctx context.Context) error {
 	return nil
 }
 
-// fillSome fills up to fillStep free blocks and reports whether there was none.
-func (s *Store) fillSome(ctx context.Context) (full bool, err error) {
-	free, err := scalar(ctx, s.writer, `SELECT free_blocks::BIGINT FROM pragma_database_size()`)
+// fillSome fills up to fillStep free blocks and returns how many were free
+// before. DuckDB writes what does not make a whole row group when it checkpoints.
+func (s *Store) fillSome(ctx context.Context) (free int64, err error) {
+	free, err = scalar(ctx, s.writer, `SELECT free_blocks::BIGINT FROM pragma_database_size()`)
 	if err != nil || free == 0 {
-		return true, err
+		return free, err
 	}
 	size, err := scalar(ctx, s.writer, `SELECT block_size::BIGINT FROM pragma_database_size()`)
 	if err != nil {
-		return false, err
+		return free, err
 	}
-	_, err = s.writer.Exec(context.WithoutCancel(ctx), `INSERT INTO `+filler+` SELECT hash(i) FROM range(?) r(i)`,
-		min(free+1, fillStep)*size/8)
-	return false, err
+	calm := context.WithoutCancel(ctx)
+	_, err = s.writer.Exec(calm, `INSERT INTO `+filler+` SELECT hash(i) FROM range(?) r(i)`, (min(free, fillStep)+fillMore)*size/8)
+	if err != nil {
+		return free, err
+	}
+	_, err = s.writer.Exec(calm, "CHECKPOINT")
+	return free, err
 }
