@@ -74,6 +74,7 @@ var updateProjectOperation = operation{
 	params:  []param{idParam("id", "The project.")},
 	request: api.ProjectChange{},
 	replies: replyOK("The project.", api.Project{}),
+	errors:  codes(api.CodePrivacyJobActive),
 }
 
 func (s *service) updateProject(x *exchange) (answer, error) {

@@ -391,6 +391,7 @@ func TestPrivacyConflicts(t *testing.T) {
 			owner.refused(t, "privacy_job_active", "POST", jobs(r), `{"kind":"export","user_id":"ada"}`),
 			project.refused(t, "privacy_job_active", "PATCH", "/v1/customers/ada", `{"metadata":{"a":1}}`),
 			project.refused(t, "privacy_job_active", "PUT", "/v1/customers/ada", `{"metadata":{}}`),
+			owner.refused(t, "privacy_job_active", "PATCH", "/api/v1/projects/"+r.Setup.Project.ID, `{"retention":{"events_days":30}}`),
 		} {
 			if s.status != 409 || s.detail("retryable") != true || !strings.HasSuffix(path, fmt.Sprint(s.detail("job_id"))) ||
 				s.header.Get("Retry-After") == "" || s.header.Get("X-Should-Retry") != "true" {

@@ -17,21 +17,6 @@ const shareText = `SELECT id FROM projects WHERE id = $1`
 // finished. It is asked first in the transaction of the change that it would
 // refuse; until that ends, no job is made.
 func RefusePerson(ctx context.Context, b *sqldb.Batch, projectID string, p privacy.Person) error {
-	kind, person := personOf(p)
-	return refuse(ctx, b, projectID, func(q *sqldb.Queries) (string, error) {
-		return q.FindActivePrivacyJob(ctx, sqldb.FindActivePrivacyJobParams{ProjectID: projectID, PersonKind: kind, Person: person})
-	})
-}
-
-// RefuseProject is [RefusePerson] for a change that is about everybody of a
-// project.
-func RefuseProject(ctx context.Context, b *sqldb.Batch, projectID string) error {
-	return refuse(ctx, b, projectID, func(q *sqldb.Queries) (string, error) {
-		return q.FindActivePrivacyJobOfProject(ctx, projectID)
-	})
-}
-
-func refuse(ctx context.Context, b *sqldb.Batch, projectID string, find func(*sqldb.Queries) (string, error)) error {
 	err := b.Run(ctx, []sqldb.Statement{{Text: b.Sharing(shareText), Args: []any{projectID}, Row: func(scan func(...any) error) error {
 		var locked string
 		return scan(&locked)
@@ -39,7 +24,8 @@ func refuse(ctx context.Context, b *sqldb.Batch, projectID string, find func(*sq
 	if err != nil {
 		return fmt.Errorf("keep privacy jobs out: %w", err)
 	}
-	jobID, err := find(b.Queries())
+	kind, person := personOf(p)
+	jobID, err := b.Queries().FindActivePrivacyJob(ctx, sqldb.FindActivePrivacyJobParams{ProjectID: projectID, PersonKind: kind, Person: person})
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil

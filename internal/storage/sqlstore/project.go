@@ -8,6 +8,7 @@ import (
 
 	"github.com/actionpulse/actionpulse/internal/account"
 	"github.com/actionpulse/actionpulse/internal/auditlog"
+	"github.com/actionpulse/actionpulse/internal/privacy"
 	"github.com/actionpulse/actionpulse/internal/retention"
 	"github.com/actionpulse/actionpulse/internal/storage/sqldb"
 )
@@ -104,6 +105,15 @@ func changeProject(ctx context.Context, q *sqldb.Queries, organizationID, projec
 	_, err := q.SetProjectRetention(ctx, sqldb.SetProjectRetentionParams{
 		EventsDays: daysOf(c.Retention.Events), ReplaysDays: daysOf(c.Retention.Replays), OrganizationID: organizationID, ID: projectID,
 	})
+	if err != nil {
+		return err
+	}
+	// The row is locked by now, which keeps privacy jobs from being made.
+	jobID, err := q.FindActivePrivacyJobOfProject(ctx, projectID)
+	jobID, active, err := optional(jobID, err, "look for privacy jobs")
+	if active {
+		return privacy.Active(jobID)
+	}
 	return err
 }
 
