@@ -125,8 +125,8 @@ func (w *Worker) sweep(ctx context.Context, p Project) error {
 }
 
 func (w *Worker) sweepEvents(ctx context.Context, p Project) (int64, error) {
-	before, any := w.Rules.eventsBefore(p.Days, w.Now())
-	if !any {
+	before, ends := w.Rules.eventsBefore(p.Days, w.Now())
+	if !ends {
 		return 0, nil
 	}
 	n, err := w.Events.DeleteBefore(ctx, p.Number, before, w.Rules.Window)
@@ -137,8 +137,8 @@ func (w *Worker) sweepEvents(ctx context.Context, p Project) (int64, error) {
 }
 
 func (w *Worker) sweepReplays(ctx context.Context, p Project) (deleted int64, err error) {
-	before, any := w.Rules.replaysBefore(p.Days, w.Now())
-	if !any {
+	before, ends := w.Rules.replaysBefore(p.Days, w.Now())
+	if !ends {
 		return 0, nil
 	}
 	for {

@@ -36,45 +36,45 @@ func Judge(first, said Exchange, replayed bool) error {
 	if json.Unmarshal([]byte(first.Answer), &before) != nil || json.Unmarshal([]byte(said.Answer), &now) != nil {
 		return wrong("an answer is no JSON object")
 	}
-	switch first.Repeat {
-	case Duplicates:
-		before["duplicates"] = before["accepted"]
-		if said.Status != first.Status || !holds(now, before) {
-			return wrong("not every item is a duplicate")
-		}
-	case Chunk:
-		if said.Status != first.Status || now["duplicate"] != true || now["conflict"] == true {
-			return wrong("not a duplicate")
-		}
-	case Bytes:
-		if said.Status != first.Status || said.Answer != first.Answer || !replayed {
-			return wrong("not the first answer, byte for byte")
-		}
-	case Replayed:
-		if said.Status != http.StatusOK || !holds(now, before) || !replayed {
-			return wrong("not a replay of the same object")
-		}
-	case Execution:
-		if said.Status != http.StatusOK || !replayed || !sameExecution(before, now) {
-			return wrong("not the same execution")
-		}
-	case Refused:
-		if said.Status != first.Status || code(before) != code(now) {
-			return wrong("not the same refusal")
-		}
-	case Same:
-		delete(before, "balance")
-		if said.Status >= http.StatusMultipleChoices || !holds(now, before) {
-			return wrong("not the same object")
-		}
-	case Read:
-		delete(before, "stored_through")
-		if said.Status != first.Status || !holds(now, before) {
-			return wrong("not the same answer")
-		}
-	case Never:
+	if !isRepeat(answers{first, said, before, now, replayed}) {
+		return wrong("not answered as a repeat: " + string(first.Repeat))
 	}
 	return nil
+}
+
+// answers are the first one and the one to a repeat, with their objects.
+type answers struct {
+	first, said Exchange
+	before, now map[string]any
+	replayed    bool
+}
+
+// isRepeat says whether an answer is the one that a repeat must get.
+func isRepeat(a answers) bool {
+	same, ok := a.said.Status == a.first.Status, a.said.Status == http.StatusOK
+	switch a.first.Repeat {
+	case Duplicates:
+		a.before["duplicates"] = a.before["accepted"]
+		return same && holds(a.now, a.before)
+	case Chunk:
+		return same && a.now["duplicate"] == true && a.now["conflict"] != true
+	case Bytes:
+		return same && a.said.Answer == a.first.Answer && a.replayed
+	case Replayed:
+		return ok && holds(a.now, a.before) && a.replayed
+	case Execution:
+		return ok && a.replayed && sameExecution(a.before, a.now)
+	case Refused:
+		return same && code(a.before) == code(a.now)
+	case Same:
+		delete(a.before, "balance")
+		return a.said.Status < http.StatusMultipleChoices && holds(a.now, a.before)
+	case Read:
+		delete(a.before, "stored_through")
+		return same && holds(a.now, a.before)
+	default: // Never
+		return true
+	}
 }
 
 // sameExecution compares the execution that the first answer named with the one
