@@ -35,7 +35,7 @@ func (s *server) openPrivacy() error {
 	}
 	store := privacystore.New(s.stores.sql)
 	params := privacy.WorkerParams{
-		Queue: store, Archives: archives, Intake: privacyIntake{s.intake, s.stores.intake}, Events: privacyEvents{s.stores.events},
+		Queue: store, Archives: archives, Intake: privacyIntake{s.intake, s.stores.intake, &s.still}, Events: privacyEvents{s.stores.events},
 		Replays: privacyReplays{s.services.replays}, Customers: privacyCustomers{
 			Store: store, services: s.services,
 			CustomerReader: privacy.CustomerReader{Customers: s.services.customers, Books: s.services.books, Executions: s.services.executions},
@@ -58,9 +58,12 @@ func (s *server) openPrivacy() error {
 type privacyIntake struct {
 	service *intake.Service
 	store   *intakestore.Store
+	still   *still
 }
 
 func (i privacyIntake) Erase(ctx context.Context, project uint32, p privacy.Person) (uint64, error) {
+	i.still.erasing.RLock() // a backup has its copy of the log, and not yet that of the job
+	defer i.still.erasing.RUnlock()
 	return i.service.Erase(ctx, project, record.Person(p))
 }
 
