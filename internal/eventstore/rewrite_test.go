@@ -117,6 +117,49 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	}
 }
 
+// A snapshot sees what was erased since, so a rewrite waits for it; records are
+// applied and questions answered meanwhile, and a store with hardly a block in
+// use is filled, too.
+func TestARewriteWaitsForReaders(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "events.duckdb")
+	if err := eventstore.Create(t.Context(), path, storeID); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, eventstore.Options{Path: path})
+	l := newLog(t, s)
+	l.add(1000, event(markedValue, markedAnon, markedUser, 1000), event("e", "x", "", 1000))
+	snap, err := s.Snapshot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.add(1000, erase(eventstore.Person{UserID: markedUser}))
+	rewritten := make(chan error, 1)
+	go func() { rewritten <- s.Rewrite(context.Background()) }()
+	for range 20 {
+		l.add(1000, event("e", "x", "", 1000))
+		ask(t, s, `{"type":"events",`+year+`}`)
+	}
+	rows, err := snap.RowCount(t.Context())
+	if err != nil || rows != 2 {
+		t.Errorf("the snapshot sees %d rows: %v", rows, err)
+	}
+	select {
+	case err := <-rewritten:
+		t.Errorf("it did not wait: %v", err)
+	default:
+	}
+	if err := snap.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-rewritten; err != nil {
+		t.Fatal(err)
+	}
+	if n := traces(t, path, markedUser, markedAnon, markedValue, markedUser[:8]); n != 0 {
+		t.Errorf("%d traces after", n)
+	}
+	checkRows(t, s, 21)
+}
+
 // recompress writes the tables of a closed store as DuckDB would have with
 // another setting.
 func recompress(tb testing.TB, path, compression string) {

@@ -34,12 +34,9 @@ var errNeverFull = errors.New("blocks become free faster than they are overwritt
 // there.
 //
 // What was given up before is in the list of free blocks once the last reader
-// that could see it is gone and a checkpoint has been written; DuckDB fills
-// free blocks before it makes the file longer.
+// that could see it is gone and a checkpoint has been written, which DuckDB
+// refuses before; it fills free blocks before it makes the file longer.
 func (s *Store) scrub(ctx context.Context) error {
-	if err := s.checkpoint(ctx); err != nil {
-		return err
-	}
 	if err := s.readers.turnOver(ctx); err != nil {
 		return err
 	}
