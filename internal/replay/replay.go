@@ -117,6 +117,13 @@ type Blobs interface {
 // Store keeps marks, sessions, chunks and claims on blobs. Its methods return
 // the fault unavailable as package sqldb describes it.
 type Store interface {
+	Judge
+	Shelf
+	Garbage
+}
+
+// Judge decides who is first with a chunk.
+type Judge interface {
 	// FindMark returns the mark of a chunk and whether there is one. That there
 	// is none may change.
 	FindMark(ctx context.Context, ref ChunkRef) (Mark, bool, error)
@@ -126,7 +133,10 @@ type Store interface {
 	// An entry whose transaction was committed although that was not known may
 	// come again: it has the same outcome.
 	Commit(ctx context.Context, entries []*Entry) error
+}
 
+// Shelf finds what can be read.
+type Shelf interface {
 	// ListSessions returns sessions, the one first received last first.
 	ListSessions(ctx context.Context, q ListQuery) ([]Session, error)
 	// FindSession returns a session and whether there is one.
@@ -140,7 +150,13 @@ type Store interface {
 	// sessions of a project: those behind a chunk, in the order of sessions and
 	// numbers.
 	ListPersonChunks(ctx context.Context, q PersonQuery) ([]Chunk, error)
+	// ListBlobs returns at most limit chunks of all projects whose blobs are
+	// above after, in the order of the names of blobs.
+	ListBlobs(ctx context.Context, after string, limit int) ([]Chunk, error)
+}
 
+// Garbage is what goes.
+type Garbage interface {
 	// DeleteChunks deletes at most Limit chunks, leaves their marks, dooms
 	// their blobs, and writes the entry. It returns how many there were.
 	DeleteChunks(ctx context.Context, p DeleteParams) (int, error)
@@ -152,9 +168,6 @@ type Store interface {
 	ListDoomed(ctx context.Context, after string, limit int) ([]string, error)
 	// Forget takes doomed blobs off the list: they are deleted.
 	Forget(ctx context.Context, names []string) error
-	// ListBlobs returns at most limit chunks of all projects whose blobs are
-	// above after, in the order of the names of blobs.
-	ListBlobs(ctx context.Context, after string, limit int) ([]Chunk, error)
 }
 
 // Part is what belongs to a person, or a part of it; what is zero does not

@@ -95,11 +95,12 @@ func TestSweepsBesideAttempts(t *testing.T) {
 					text := body(fmt.Sprint("s", n%3), n, events(fmt.Sprint(w%2)))
 					_, err := b.Add(context.Background(), replay.Source{ProjectID: b.project()}, []byte(text))
 					f, ok := errors.AsType[*fault.Error](err)
-					if ok && (f.Code == api.CodeUnavailable && f.Details["applied"] == false || f.Code == api.CodeInternal) {
+					switch {
+					case ok && (f.Code == api.CodeUnavailable && f.Details["applied"] == false || f.Code == api.CodeInternal):
 						slow.Add(1) // refused: nothing was taken
-					} else if err != nil {
+					case err != nil:
 						t.Error(err)
-					} else {
+					default:
 						taken.Add(1)
 					}
 				}
