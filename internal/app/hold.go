@@ -35,6 +35,9 @@ type still struct {
 	// erasing: between the copy of the intake store and that of the database,
 	// no erasure may be written to the one and noted in the other.
 	erasing sync.RWMutex
+	// deleting: a chunk that the copy of the database knows is kept until it has
+	// been copied.
+	deleting sync.RWMutex
 	// backup is held by the one backup that there is.
 	backup sync.Mutex
 }
@@ -92,8 +95,8 @@ func (h *heldServer) step(ctx context.Context, name string) (message, error) {
 }
 
 func (h *heldServer) holdEvents(ctx context.Context) (message, error) {
-	// A chunk that the copy of the database knows is kept until it is copied.
-	h.undo = append(h.undo, h.server.services.replays.Pause())
+	h.server.still.deleting.Lock()
+	h.undo = append(h.undo, h.server.still.deleting.Unlock)
 	events, err := h.server.stores.events.Hold(ctx)
 	if err != nil {
 		return message{}, err

@@ -51,14 +51,6 @@ func (s *Service) Sweep(ctx context.Context) (int, error) {
 	return s.deleteDoomed(ctx)
 }
 
-// Pause keeps blobs from being deleted until resume is called, so that a copy
-// of rows and then of blobs has a blob for each row. Chunks may be deleted
-// meanwhile, and taken in.
-func (s *Service) Pause() (resume func()) {
-	s.sweeping.Lock()
-	return s.sweeping.Unlock
-}
-
 // doomOld dooms the claims of attempts that have ended.
 func (s *Service) doomOld(ctx context.Context) error {
 	now := s.now()
