@@ -173,24 +173,6 @@ func TestABlobThatCannotBeDeleted(t *testing.T) {
 	})
 }
 
-// TestPause: while it lasts deleted chunks keep their blobs, and nobody waits
-// for it.
-func TestPause(t *testing.T) {
-	onBoth(t, func(t *testing.T, b *bench) {
-		b.want(t, b.project(), body("s", 0, events("0"), `"user_id":"u"`), first)
-		resume := b.Pause()
-		if n, err := b.DeletePerson(t.Context(), b.project(), replay.Part{Person: replay.Person{UserID: "u"}}); err != nil || n != 1 {
-			t.Errorf("%d, %v", n, err)
-		}
-		if files := b.files(t); len(files) != 1 {
-			t.Errorf("%v", files)
-		}
-		b.want(t, b.project(), body("s", 1, events("1")), first)
-		resume()
-		b.sweep(t)
-	})
-}
-
 // TestDamage: a blob that is missing or is not what was written is told from
 // one that cannot be asked for, by whoever reads it and by an audit.
 func TestDamage(t *testing.T) {
