@@ -65,7 +65,8 @@ type parts struct {
 	// that it is not there.
 	position uint64
 	lost     bool
-	running  int
+	// running is the customer who has an execution under way.
+	running string
 }
 
 func (p *parts) step(ctx context.Context, name string) error {
@@ -141,12 +142,14 @@ func (p *parts) Spans(context.Context, uint32, string) ([]privacy.Span, error) {
 
 func (p *parts) Rewrite(ctx context.Context) error { return p.step(ctx, "rewrite") }
 
-func (p *parts) RedactCustomer(ctx context.Context, _ privacy.RedactParams) (privacy.Redaction, error) {
-	err := p.step(ctx, "customer")
+func (p *parts) RedactCustomer(ctx context.Context, of privacy.RedactParams) (done privacy.Redaction, err error) {
+	err = p.step(ctx, "customer")
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.running = max(0, p.running-1)
-	return privacy.Redaction{Running: p.running}, err
+	if of.Customer == p.running {
+		done.Running = 1
+	}
+	return done, err
 }
 
 func (p *parts) RedactMessages(ctx context.Context, _ privacy.RedactParams) error {
@@ -196,8 +199,10 @@ func (r replays) ExportPerson(ctx context.Context, _ string, _ privacy.Person, _
 type bench struct {
 	*parts
 
-	db       *sqldb.DB
-	store    *privacystore.Store
+	db    *sqldb.DB
+	store *privacystore.Store
+	// queue is the store, as workers see it.
+	queue    privacy.Queue
 	archives *privacy.Archives
 	dir      string
 	service  *privacy.Service
@@ -224,6 +229,7 @@ func newBench(t *testing.T, open storagetest.OpenFunc) *bench {
 		b.lease = 2 * time.Second
 	}
 	b.store = privacystore.New(b.db)
+	b.queue = b.store
 	b.archives, err = privacy.OpenArchives(b.dir, rand.Reader)
 	must(t, err)
 	b.service = privacy.NewService(privacy.Params{
@@ -250,7 +256,7 @@ func (b *bench) work(t *testing.T) (stop func()) {
 	var owner [16]byte
 	_, _ = rand.Read(owner[:])
 	w := privacy.NewWorker(privacy.WorkerParams{
-		Queue: b.store, Archives: b.archives, Intake: b.parts, Events: events{b.parts}, Replays: replays{b.parts}, Customers: b.parts,
+		Queue: b.queue, Archives: b.archives, Intake: b.parts, Events: events{b.parts}, Replays: replays{b.parts}, Customers: b.parts,
 		Owner: owner, LeaseFor: b.lease, KeepArchives: time.Hour, Guard: free, Clock: b.now, Random: rand.Reader,
 		Log: slog.New(slog.DiscardHandler),
 	})

@@ -9,9 +9,8 @@ import (
 
 const (
 	// lookInterval is how often somebody looks whether the event store has come
-	// to the record, waitInterval whether executions have ended.
+	// to the record.
 	lookInterval = 20 * time.Millisecond
-	waitInterval = time.Second
 	// redactSize is how many rows of each kind one transaction changes.
 	redactSize = 200
 )
@@ -158,15 +157,13 @@ func (w *Worker) eraseReplays(ctx context.Context, j *Job) error {
 	return nil
 }
 
-// eraseCustomer redacts in small groups, and waits for the executions that were
-// made before the record: they need what they were given until they end.
+// eraseCustomer redacts in small groups. It is done again until the executions
+// that were made before the record have ended: they need what they were given.
 func (w *Worker) eraseCustomer(ctx context.Context, j *Job) error {
 	if j.Person.UserID == "" {
 		return nil
 	}
 	p := RedactParams{ProjectID: j.Place.ProjectID, Customer: j.Person.UserID, Before: j.RecordedAt, Limit: redactSize}
-	ticker := time.NewTicker(waitInterval)
-	defer ticker.Stop()
 	for {
 		done, err := w.params.Customers.RedactCustomer(ctx, p)
 		if err != nil {
@@ -175,12 +172,10 @@ func (w *Worker) eraseCustomer(ctx context.Context, j *Job) error {
 		if done.Changed > 0 {
 			continue
 		}
-		if done.Running == 0 {
-			break
+		if done.Running > 0 {
+			return errWaits
 		}
-		if err := pause(ctx, ticker); err != nil {
-			return err
-		}
+		break
 	}
 	if err := w.params.Customers.RedactMessages(ctx, p); err != nil {
 		return err

@@ -1,7 +1,9 @@
 package privacy_test
 
 import (
+	"context"
 	"crypto/rand"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -105,12 +107,75 @@ func TestALostLeaseEndsTheRun(t *testing.T) {
 		stop := b.work(t)
 		j := b.create(t, privacy.Delete, "ada")
 		<-b.entered
-		_, err := b.db.Reader().ExecContext(t.Context(), `UPDATE privacy_jobs SET epoch = epoch + 1, lease_until = lease_until + 3600000000`)
+		_, err := b.db.Reader().ExecContext(t.Context(),
+			`UPDATE privacy_jobs SET owner = $1, epoch = epoch + 1, lease_until = lease_until + 3600000000`, make([]byte, 16))
 		must(t, err)
 		b.cut(t) // the step that waits is told that its run has ended
 		stop()
 		if got := b.get(t, j.ID); got.Status != privacy.Running || got.Phase != privacy.PhaseReplays {
 			t.Errorf("it was written by who has lost it: %+v", got)
+		}
+	})
+}
+
+// TestWhatAnOwnerHasLeftIsClaimedAgain: by itself, whatever it could not write;
+// and what it writes under the earlier claim is refused.
+func TestWhatAnOwnerHasLeftIsClaimedAgain(t *testing.T) {
+	t.Parallel()
+	onBothEngines(t, func(t *testing.T, b *bench) {
+		b.create(t, privacy.Delete, "ada")
+		claim := func(owner byte) (privacy.Job, bool) {
+			t.Helper()
+			j, found, err := b.store.ClaimJob(t.Context(), privacy.ClaimParams{
+				Server: b.archives.Server(), Owner: [16]byte{owner}, LeaseFor: b.lease * 1000, Now: time.Now(),
+			})
+			must(t, err)
+			return j, found
+		}
+		left, found := claim(1)
+		if !found {
+			t.Fatal("nothing was claimed")
+		}
+		if j, found := claim(2); found {
+			t.Fatalf("two do %+v", j)
+		}
+		again, found := claim(1)
+		if !found || again.ID != left.ID || again.Lease.Epoch <= left.Lease.Epoch {
+			t.Fatalf("%+v, %t", again, found)
+		}
+		left.Phase = privacy.PhaseRecord
+		if held, err := b.store.AdvanceJob(t.Context(), &left); held || err != nil {
+			t.Error(held, err)
+		}
+	})
+}
+
+// unsure is a queue that cannot write what became of a job, so many times.
+type unsure struct {
+	privacy.Queue
+
+	refused atomic.Int64
+}
+
+func (u *unsure) ReleaseJob(ctx context.Context, j *privacy.Job, at time.Time) error {
+	if u.refused.Add(-1) >= 0 {
+		return errScripted
+	}
+	return u.Queue.ReleaseJob(ctx, j, at)
+}
+
+// TestAJobThatCouldNotBeReleased is done all the same, without a restart.
+func TestAJobThatCouldNotBeReleased(t *testing.T) {
+	t.Parallel()
+	onSQLite(t, func(t *testing.T, b *bench) {
+		queue := &unsure{Queue: b.store}
+		queue.refused.Store(1)
+		b.queue = queue
+		b.fail["replays"] = 1
+		b.work(t)
+		b.await(t, b.create(t, privacy.Delete, "ada").ID, privacy.Succeeded)
+		if left := queue.refused.Load(); left != 0 {
+			t.Errorf("%d releases were not refused", left)
 		}
 	})
 }

@@ -29,8 +29,9 @@ type Queue interface {
 	// VoidJobs queues what owners do that are gone: all but this one on a store
 	// that only one process uses; none elsewhere, where leases end.
 	VoidJobs(ctx context.Context, owner [16]byte) error
-	// ClaimJob claims the job that waits longest, or one whose lease has ended,
-	// and says whether there was one. What others are claiming is passed over.
+	// ClaimJob claims the job that waits longest, one whose lease has ended, or
+	// one that is the owner's already, and says whether there was one. Who asks
+	// does no job. What others are claiming is passed over.
 	ClaimJob(ctx context.Context, p ClaimParams) (Job, bool, error)
 	// RenewJob renews a lease and says whether it is still in force.
 	RenewJob(ctx context.Context, l Lease, leaseFor time.Duration) (bool, error)

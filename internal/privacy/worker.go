@@ -110,7 +110,9 @@ func (w *Worker) round(ctx context.Context) error {
 		if err != nil || !found {
 			return err
 		}
-		w.do(ctx, &j)
+		if err := w.do(ctx, &j); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -158,8 +160,13 @@ func (w *Worker) forget(ctx context.Context, jobIDs []string) error {
 // errLost ends a run whose job was cancelled or claimed by another.
 var errLost = errors.New("the lease of the privacy job has passed on")
 
-// do does one job, as far as it gets, under its lease.
-func (w *Worker) do(ctx context.Context, j *Job) {
+// errWaits ends a run whose job waits for what others do. It is no failure: the
+// step is done again later, and other jobs go on meanwhile.
+var errWaits = errors.New("the privacy job waits for others")
+
+// do does one job, as far as it gets, under its lease. An error says that what
+// became of it could not be written: it is claimed again.
+func (w *Worker) do(ctx context.Context, j *Job) error {
 	leased, cancel := context.WithCancelCause(ctx)
 	kept := make(chan struct{})
 	go func() {
@@ -178,8 +185,9 @@ func (w *Worker) do(ctx context.Context, j *Job) {
 	cancel(nil)
 	<-kept
 	if err != nil {
-		w.settle(ctx, j, err)
+		err = w.settle(ctx, j, err)
 	}
+	return err
 }
 
 // keep renews the lease of a run until its context ends, and ends the run when
@@ -210,7 +218,7 @@ func (w *Worker) keep(ctx context.Context, cancel context.CancelCauseFunc, l Lea
 }
 
 // settle writes what becomes of a job that was not finished.
-func (w *Worker) settle(ctx context.Context, j *Job, cause error) {
+func (w *Worker) settle(ctx context.Context, j *Job, cause error) error {
 	stopped := ctx.Err() != nil
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()
@@ -220,12 +228,22 @@ func (w *Worker) settle(ctx context.Context, j *Job, cause error) {
 		err = w.params.Archives.sweep(ctx, w.params.Queue.HasArchive)
 	case stopped:
 		err = w.params.Queue.ReleaseJob(ctx, j, w.now())
+	case errors.Is(cause, errWaits):
+		j.Failures, j.Error = 0, ""
+		err = w.params.Queue.ReleaseJob(ctx, j, w.now().Add(w.waitOf(j)))
 	default:
 		err = w.failed(ctx, j, cause)
 	}
 	if err != nil {
 		w.params.Log.Warn("a privacy job was left as it is; it will be claimed again", "job", j.ID, "error", err)
 	}
+	return err
+}
+
+// waitOf is how soon somebody looks again at a job that waits for others: the
+// longer it waits, the less often.
+func (w *Worker) waitOf(j *Job) time.Duration {
+	return min(max(firstWait, w.now().Sub(j.RecordedAt)/10), longestWait)
 }
 
 // failed has a step done again later, or ends an export.

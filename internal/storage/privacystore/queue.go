@@ -20,12 +20,15 @@ import (
 const (
 	queuedText = `status = 'queued' AND (next_attempt_at IS NULL OR next_attempt_at <= $1)`
 
-	// On a store that one process uses, whatever folder made the job.
-	findText = `SELECT id FROM privacy_jobs WHERE ` + queuedText + ` ORDER BY number LIMIT 1`
+	// Who asks does nothing: what it is said to do, it has left without having
+	// been able to say so, or has claimed without having heard of it.
+	leftText = `status = 'running' AND owner = $2`
 
-	// Nobody takes over what is its own: it renews the lease.
+	// On a store that one process uses, whatever folder made the job.
+	findText = `SELECT id FROM privacy_jobs WHERE ` + queuedText + ` OR ` + leftText + ` ORDER BY number LIMIT 1`
+
 	findSharedText = `SELECT id FROM privacy_jobs
-WHERE server = $2 AND (` + queuedText + ` OR status = 'running' AND owner <> $3 AND lease_until < ` + databaseNow + `) ORDER BY number LIMIT 1`
+WHERE server = $3 AND (` + queuedText + ` OR ` + leftText + ` OR status = 'running' AND lease_until < ` + databaseNow + `) ORDER BY number LIMIT 1`
 
 	claimText = `UPDATE privacy_jobs
 SET status = 'running', owner = $2, epoch = epoch + 1, next_attempt_at = NULL, started_at = COALESCE(started_at, $3), lease_until = `
@@ -60,9 +63,9 @@ func (s *Store) VoidJobs(ctx context.Context, owner [16]byte) error {
 
 // ClaimJob implements privacy.Queue.
 func (s *Store) ClaimJob(ctx context.Context, p privacy.ClaimParams) (j privacy.Job, found bool, err error) {
-	text, args := findText, []any{p.Now.UnixMicro()}
+	text, args := findText, []any{p.Now.UnixMicro(), p.Owner[:]}
 	if p.LeaseFor > 0 {
-		text, args = findSharedText, append(args, p.Server[:], p.Owner[:])
+		text, args = findSharedText, append(args, p.Server[:])
 	}
 	if idle, err := s.idle(ctx, text, args); err != nil || idle {
 		return privacy.Job{}, false, err
