@@ -41,7 +41,7 @@ func TestErasedEventsDoNotComeBack(t *testing.T) {
 	if r := b.verify(t); !r.OK || r.Rows != 2 || r.LastPosition != 5 || r.Claims != 4 {
 		t.Fatalf("got %+v", r)
 	}
-	_, err := b.stores.Intake.Rebuild(b.stores.Intake.State(), func(yield func(record.Identity, dedup.Claim) error) error {
+	_, err := b.stores.Intake.Rebuild(b.stores.Intake.State(), func(func(record.Identity, dedup.Claim) error) error {
 		return nil // as if the claims of what was erased had been forgotten
 	})
 	if err != nil {

@@ -16,14 +16,14 @@ func claimed(id byte, userID string, received int64) record.Item {
 	return it
 }
 
-// claimedIDs lists the first bytes of the ids that are claimed since a time.
-func claimedIDs(tb testing.TB, s *eventstore.Store, since int64) (ids []byte) {
+// claimedIDs lists the first bytes of the ids whose claims are kept.
+func claimedIDs(tb testing.TB, s *eventstore.Store) (ids []byte) {
 	tb.Helper()
 	snap, err := s.Snapshot(tb.Context())
 	if err != nil {
 		tb.Fatal(err)
 	}
-	err = snap.Claims(tb.Context(), since, func(id record.Identity, _ int64, fingerprint uint32) error {
+	err = snap.Claims(tb.Context(), 0, func(id record.Identity, _ int64, fingerprint uint32) error {
 		if fingerprint != uint32(id.EventID[0]) {
 			return fmt.Errorf("fingerprint %d of %v", fingerprint, id)
 		}
@@ -55,7 +55,7 @@ func TestErasuresWithinABatch(t *testing.T) {
 	if mark := markOf(t, s); mark.Rows != 3 || mark.Position != 9 {
 		t.Errorf("mark %+v", mark)
 	}
-	want(t, claimedIDs(t, s, 0), show([]byte{1, 2, 3, 4, 5}))
+	want(t, claimedIDs(t, s), show([]byte{1, 2, 3, 4, 5}))
 	usage := usageOf(t, s)
 	if len(usage) != 1 || usage[0].Events != 5 {
 		t.Errorf("usage %+v", usage)
@@ -98,11 +98,11 @@ func TestKeptClaimsExpire(t *testing.T) {
 	l := newLog(t, s)
 	l.add(1000, claimed(1, "ada", 1000))
 	l.add(1000+window, claimed(2, "ada", 1000+window), erase(ada))
-	want(t, claimedIDs(t, s, 0), show([]byte{1, 2}))
+	want(t, claimedIDs(t, s), show([]byte{1, 2}))
 	l.add(1001+window+window/8, claimed(3, "bob", 0))
-	want(t, claimedIDs(t, s, 0), show([]byte{2, 3}))
+	want(t, claimedIDs(t, s), show([]byte{2, 3}))
 	l.add(2000+3*window, claimed(4, "bob", 0))
-	want(t, claimedIDs(t, s, 0), show([]byte{3, 4}))
+	want(t, claimedIDs(t, s), show([]byte{3, 4}))
 }
 
 // Of rows that are deleted for their age the claims within the window stay.
@@ -117,7 +117,7 @@ func TestClaimsOutliveRetention(t *testing.T) {
 		t.Fatalf("deleted %d, %v", deleted, err)
 	}
 	checkRows(t, s, 1)
-	want(t, claimedIDs(t, s, 0), show([]byte{2, 3}))
+	want(t, claimedIDs(t, s), show([]byte{2, 3}))
 	if usage := usageOf(t, s); usage[0].Events != 3 {
 		t.Errorf("usage %+v", usage)
 	}
@@ -150,7 +150,7 @@ func TestQuarantinedItemsAreErased(t *testing.T) {
 	if mark := markOf(t, s); mark.Quarantined != 2 {
 		t.Errorf("mark %+v", mark)
 	}
-	want(t, claimedIDs(t, s, 0), show([]byte{1, 2}))
+	want(t, claimedIDs(t, s), show([]byte{1, 2}))
 	if stored, left, err := s.Redrive(t.Context()); stored != 2 || left != 0 || err != nil {
 		t.Errorf("stored %d, left %d, %v", stored, left, err)
 	}

@@ -11,13 +11,13 @@ import (
 type ErasureState int
 
 const (
-	// ErasureWaiting: the store has not come to its position.
+	// ErasureWaiting says that the store has not come to its position.
 	ErasureWaiting ErasureState = iota
-	// ErasureApplied: what the person had before the position is gone.
+	// ErasureApplied says that what the person had before the position is gone.
 	ErasureApplied
-	// ErasureMissing: the store is past the position and did not apply it
-	// there. It was lost with other records in a repair, or set aside. Whoever
-	// wants it must ask intake for another one.
+	// ErasureMissing says that the store is past the position and did not apply
+	// it there. It was lost with other records in a repair, or set aside.
+	// Whoever wants it must ask intake for another one.
 	ErasureMissing
 )
 

@@ -162,8 +162,7 @@ func (s *Store) copyRows(ctx context.Context) (from int64, err error) {
 			if more = from+copyStep <= int64(mark.Position); !more {
 				return nil
 			}
-			_, err = s.writer.Exec(context.WithoutCancel(ctx), `INSERT INTO events_next
-				SELECT * FROM events WHERE seq >= ? AND seq < ?`, from, from+copyStep)
+			_, err = s.writer.Exec(context.WithoutCancel(ctx), `INSERT INTO events_next FROM events WHERE seq >= ? AND seq < ?`, from, from+copyStep)
 			if err != nil {
 				return err
 			}
@@ -181,14 +180,14 @@ func (s *Store) copyRows(ctx context.Context) (from int64, err error) {
 func (s *Store) swap(ctx context.Context, from int64) error {
 	calm := context.WithoutCancel(ctx)
 	err := transaction(ctx, s.writer, func() error {
-		if _, err := s.writer.Exec(calm, `INSERT INTO events_next SELECT * FROM events WHERE seq >= ?`, from); err != nil {
+		if _, err := s.writer.Exec(calm, `INSERT INTO events_next FROM events WHERE seq >= ?`, from); err != nil {
 			return err
 		}
 		for _, table := range tables[1:] {
 			if _, err := s.writer.Exec(calm, createNext(table)); err != nil {
 				return err
 			}
-			if _, err := s.writer.Exec(calm, `INSERT INTO `+next(table)+` SELECT * FROM `+table); err != nil {
+			if _, err := s.writer.Exec(calm, `INSERT INTO `+next(table)+` FROM `+table); err != nil {
 				return err
 			}
 		}

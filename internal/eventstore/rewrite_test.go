@@ -166,8 +166,8 @@ func recompress(tb testing.TB, path, compression string) {
 	tb.Helper()
 	statements := []string{"SET force_compression = '" + compression + "'"}
 	for _, table := range []string{"events", "links", "link_spans", "traits", "quarantine"} {
-		statements = append(statements, "CREATE TABLE copied AS SELECT * FROM "+table,
-			"DELETE FROM "+table, "INSERT INTO "+table+" SELECT * FROM copied", "DROP TABLE copied", "CHECKPOINT")
+		statements = append(statements, "CREATE TABLE copied AS FROM "+table,
+			"DELETE FROM "+table, "INSERT INTO "+table+" FROM copied", "DROP TABLE copied", "CHECKPOINT")
 	}
 	execAll(tb, path, statements...)
 }

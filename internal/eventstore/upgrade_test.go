@@ -29,7 +29,7 @@ func firstVersion(tb testing.TB, of string) string {
 	for _, table := range []string{"windows", "events", "links", "link_spans", "traits", "quarantine"} {
 		statements = append(statements, fmt.Sprintf("INSERT INTO %s FROM newer.%s", table, table))
 	}
-	execAll(tb, path, append(statements, "INSERT INTO mark SELECT * REPLACE (1 AS schema_version) FROM newer.mark")...)
+	execAll(tb, path, append(statements, "INSERT INTO mark FROM newer.mark", "UPDATE mark SET schema_version = 1")...)
 	return path
 }
 
