@@ -70,7 +70,7 @@ func archiveOf(t *testing.T, r *apptest.Running, path string) map[string][]map[s
 	if err := scanner.Err(); err != nil || response.Body.Close() != nil {
 		t.Fatal(err)
 	}
-	if response.StatusCode != 200 || response.Header.Get("Content-Type") != "application/jsonl" || last != "end" {
+	if response.StatusCode != http.StatusOK || response.Header.Get("Content-Type") != "application/jsonl" || last != "end" {
 		t.Fatalf("%d %v, ends with %q", response.StatusCode, response.Header, last)
 	}
 	counted := 0.0

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"fmt"
 	"io"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -49,7 +50,7 @@ func events(t *testing.T, r *apptest.Running, session string, number int) string
 	t.Helper()
 	response := do(t, "GET", r.URL+fmt.Sprint(replayOf(r, session), "/chunks/", number), r.Setup.AccessToken, nil)
 	content, err := io.ReadAll(response.Body)
-	if err != nil || response.Body.Close() != nil || response.StatusCode != 200 || response.Header.Get("Content-Type") != "application/json" {
+	if err != nil || response.Body.Close() != nil || response.StatusCode != http.StatusOK || response.Header.Get("Content-Type") != "application/json" {
 		t.Errorf("chunk %d: %d %v", number, response.StatusCode, err)
 	}
 	return string(content)
@@ -155,7 +156,7 @@ func TestReplayIsRead(t *testing.T) {
 		if got := owner(r).must(t, 200, "GET", replays(r)+"/"+path, "").body; got["session_id"] != name || got["gap_count"] != 1.0 || got["person"] != nil {
 			t.Errorf("%q: %v", name, got)
 		}
-		if response := do(t, "HEAD", r.URL+replays(r)+"/"+path+"/chunks/1", r.Setup.AccessToken, nil); response.StatusCode != 200 || response.Body.Close() != nil {
+		if response := do(t, "HEAD", r.URL+replays(r)+"/"+path+"/chunks/1", r.Setup.AccessToken, nil); response.StatusCode != http.StatusOK || response.Body.Close() != nil {
 			t.Errorf("%q: %d", name, response.StatusCode)
 		}
 	}

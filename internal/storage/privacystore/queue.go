@@ -3,6 +3,7 @@ package privacystore
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -90,7 +91,7 @@ func (s *Store) ClaimJob(ctx context.Context, p privacy.ClaimParams) (j privacy.
 			return err
 		}
 		j = jobOf(&row.PrivacyJob, privacy.Place{
-			OrganizationID: row.OrganizationID, ProjectID: row.PrivacyJob.ProjectID, Number: uint32(row.ProjectNumber), //nolint:gosec // a constraint says so
+			OrganizationID: row.OrganizationID, ProjectID: row.PrivacyJob.ProjectID, Number: uint32(row.ProjectNumber),
 		})
 		return nil
 	})
@@ -104,7 +105,7 @@ func (s *Store) ClaimJob(ctx context.Context, p privacy.ClaimParams) (j privacy.
 func (s *Store) idle(ctx context.Context, text string, args []any) (idle bool, err error) {
 	var jobID string
 	err = s.db.Reader().QueryRowContext(ctx, text, args...).Scan(&jobID)
-	if idle = err == sql.ErrNoRows; idle { //nolint:errorlint // Scan returns it as it is
+	if errors.Is(err, sql.ErrNoRows) {
 		return true, nil
 	}
 	if err != nil {
@@ -185,7 +186,7 @@ func (s *Store) held(ctx context.Context, write func(*sqldb.Queries) (int64, err
 }
 
 func positionOf(j *privacy.Job) sql.NullInt64 {
-	return sql.NullInt64{Int64: int64(min(j.Position, math.MaxInt64)), Valid: j.Position > 0} //nolint:gosec // just bounded
+	return sql.NullInt64{Int64: int64(min(j.Position, math.MaxInt64)), Valid: j.Position > 0}
 }
 
 // ExpiredArchives implements privacy.Queue.

@@ -18,8 +18,8 @@ import (
 // and what ended executions were given, have given and have said. Entries of
 // the ledger, prices, usage and keys stay.
 func (s *Store) RedactCustomer(ctx context.Context, p privacy.RedactParams) (done privacy.Redaction, err error) {
-	if credit.ValidateCustomer(p.Customer) != nil { // there can be none
-		return privacy.Redaction{}, nil
+	if credit.ValidateCustomer(p.Customer) != nil {
+		return privacy.Redaction{}, nil //nolint:nilerr // nobody can have such an id
 	}
 	customer, err := s.db.Read().FindCustomerNumber(ctx, sqldb.FindCustomerNumberParams{ProjectID: p.ProjectID, ExternalID: p.Customer})
 	if errors.Is(err, sql.ErrNoRows) {

@@ -130,7 +130,7 @@ func jobOf(row *sqldb.PrivacyJob, at privacy.Place) privacy.Job {
 		Number: row.Number, ID: row.ID, Place: at, Kind: privacy.Kind(row.Kind), Status: privacy.Status(row.Status),
 		Phase: privacy.Phase(row.Phase), Progress: row.Progress, Lease: privacy.Lease{JobID: row.ID, Epoch: row.Epoch},
 		Failures: row.Failures, Error: row.Error.String,
-		Position: uint64(row.ErasePosition.Int64), RecordedAt: sqldb.TimeOf(row.RecordedAt), //nolint:gosec // it was one
+		Position: uint64(row.ErasePosition.Int64), RecordedAt: sqldb.TimeOf(row.RecordedAt),
 		ErasedFromLogAt: sqldb.TimeOf(row.ErasedFromLogAt), ArchiveBytes: row.ArchiveBytes.Int64, ArchiveUntil: sqldb.TimeOf(row.ArchiveUntil),
 		CreatedAt: time.UnixMicro(row.CreatedAt).UTC(), StartedAt: sqldb.TimeOf(row.StartedAt), FinishedAt: sqldb.TimeOf(row.FinishedAt),
 	}

@@ -144,7 +144,7 @@ func TestPersons(t *testing.T) {
 		}
 		exported := func(p replay.Person) []string {
 			var all []string
-			err := b.ExportPerson(t.Context(), b.project(), replay.Part{Person: p}, func(session string, c replay.Chunk, w io.WriterTo) error {
+			err := b.ExportPerson(t.Context(), b.project(), replay.Part{Person: p}, func(_ string, c replay.Chunk, w io.WriterTo) error {
 				var out bytes.Buffer
 				_, err := w.WriteTo(&out)
 				if out.String() != events(fmt.Sprint(c.Chunk)) {

@@ -13,10 +13,23 @@ import (
 // messages, without secrets.
 type dialect interface {
 	fmt.Stringer
+	connector
 	migrator
 	messenger
 	snapshotter
 
+	// scrub leaves nothing in the store's own files of what was overwritten or
+	// deleted, as far as it can see to that.
+	scrub(ctx context.Context, writer *sql.DB) error
+	// keys is how the store of idempotency keys calls the engine.
+	keys() keystore.Dialect
+	// repeatable says whether a transaction failed only because of others
+	// running at the same time, was rolled back whole and may be run again.
+	repeatable(err error) bool
+}
+
+// connector is how a store is found and opened.
+type connector interface {
 	// prepare makes what must exist before a store can be created.
 	prepare() error
 	// present returns ErrMissing when there is nothing to connect to.
@@ -26,14 +39,6 @@ type dialect interface {
 	connect() (writer, reader *sql.DB, err error)
 	// check verifies that connections have the settings durability needs.
 	check(ctx context.Context, writer *sql.DB) error
-	// scrub leaves nothing in the store's own files of what was overwritten or
-	// deleted, as far as it can see to that.
-	scrub(ctx context.Context, writer *sql.DB) error
-	// keys is how the store of idempotency keys calls the engine.
-	keys() keystore.Dialect
-	// repeatable says whether a transaction failed only because of others
-	// running at the same time, was rolled back whole and may be run again.
-	repeatable(err error) bool
 }
 
 // migrator is what migrating needs to know of an engine.

@@ -29,7 +29,7 @@ func (p postgresDialect) observer() (*sql.DB, error) {
 // snapshot begins a transaction that pg_dump can join. It ends with the
 // connection.
 func (p postgresDialect) snapshot(ctx context.Context, conn *sql.Conn) (name string, err error) {
-	if _, err := conn.ExecContext(ctx, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"); err != nil {
+	if _, err := conn.ExecContext(ctx, "BEGIN READ ONLY ISOLATION LEVEL REPEATABLE READ"); err != nil {
 		return "", err
 	}
 	var tables int
@@ -69,7 +69,7 @@ func runTool(ctx context.Context, address, path, name string, args ...string) er
 		return err
 	}
 	var said bytes.Buffer
-	command := exec.CommandContext(ctx, found, append([]string{"--dbname=" + address, "--no-password"}, args...)...)
+	command := exec.CommandContext(ctx, found, append([]string{"--dbname=" + address, "--no-password"}, args...)...) //nolint:gosec // a program of PostgreSQL, found where its operator says
 	command.Env = os.Environ()
 	if password != "" {
 		command.Env = append(command.Env, "PGPASSWORD="+password)
