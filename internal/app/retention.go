@@ -17,13 +17,18 @@ func (s *server) retentionRules() retention.Rules {
 	}
 }
 
-// retention has deleted what was kept long enough, by the clock of intake.
+// retention has deleted what was kept long enough, by the clock of intake and
+// the newest event.
 func (s *server) retention() *retention.Worker {
 	return retention.NewWorker(retention.Params{
 		Rules: s.retentionRules(), Store: sqlstore.New(s.stores.sql), Events: expiringEvents{s.stores.events}, Replays: s.services.replays,
 		Now: func() time.Time {
 			_, at := s.intake.Decided()
 			return time.UnixMilli(at)
+		},
+		Received: func(ctx context.Context) (time.Time, error) {
+			mark, err := s.stores.events.Mark(ctx)
+			return time.UnixMilli(mark.Received), err
 		},
 		Observer: s.metrics.Retention, Log: s.params.Log,
 	})

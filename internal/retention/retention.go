@@ -8,8 +8,9 @@
 //     else the server's, has let go;
 //   - no event is deleted within the deduplication window, whatever the
 //     settings say;
-//   - age is judged by the time that intake vouches for, not by a wall clock
-//     that may have jumped;
+//   - age is judged by the time that intake vouches for, and by the receipt of
+//     the newest event where that is earlier: never by a wall clock that may be
+//     wrong;
 //   - what was deleted stays deleted, and a worker that was killed goes on
 //     where it was.
 package retention

@@ -47,6 +47,8 @@ type shelf struct {
 	// broken is a project whose events cannot be deleted.
 	broken uint32
 	sweeps int
+	// received is when the newest event was, by default now.
+	received func() time.Time
 }
 
 func (s *shelf) ListRetention(_ context.Context, after uint32, limit int) ([]Project, error) {
@@ -87,7 +89,36 @@ func (s *shelf) Deleted(int64, int64) {}
 func (s *shelf) Swept(time.Time)      { s.sweeps++ }
 
 func (s *shelf) worker(rules Rules, now func() time.Time) *Worker {
-	return NewWorker(Params{Rules: rules, Store: s, Events: s, Replays: replays{s}, Now: now, Observer: s, Log: slog.New(slog.DiscardHandler)})
+	received := s.received
+	if received == nil {
+		received = now
+	}
+	return NewWorker(Params{
+		Rules: rules, Store: s, Events: s, Replays: replays{s}, Now: now, Observer: s, Log: slog.New(slog.DiscardHandler),
+		Received: func(context.Context) (time.Time, error) { return received(), nil },
+	})
+}
+
+// A clock that is years ahead of the newest event lets nothing go that the
+// newest event does not, and one that is behind lets nothing go early.
+func TestAClockAheadDeletesNothing(t *testing.T) {
+	t.Parallel()
+	newest := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	old, young := newest.Add(-4*day), newest.Add(-2*day)
+	for by, want := range map[time.Duration][]time.Time{3000 * day: {young, newest}, 0: {young, newest}, -2 * day: {old, young, newest}} {
+		all := []time.Time{old, young, newest}
+		s := &shelf{
+			projects: []Project{{ID: "a", Number: 1}}, received: func() time.Time { return newest },
+			events: map[uint32][]time.Time{1: all}, chunks: map[string][]time.Time{"a": slices.Clone(all)},
+		}
+		w := s.worker(Rules{Window: window, Default: Days{Events: 3, Replays: 3}}, func() time.Time { return newest.Add(by) })
+		if err := w.Sweep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(s.events[1], want) || !slices.Equal(s.chunks["a"], want) {
+			t.Errorf("%s ahead: left %v %v, want %v", by, s.events[1], s.chunks["a"], want)
+		}
+	}
 }
 
 // What is left after a sweep is exactly what each project's own days, or else

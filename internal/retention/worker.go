@@ -57,8 +57,11 @@ type Params struct {
 	Store   Store
 	Events  Events
 	Replays Replays
-	// Now is the time that age is judged by.
-	Now      func() time.Time
+	// Now is the time of intake.
+	Now func() time.Time
+	// Received is when the newest event that is stored was received. Age is
+	// judged by it where Now is ahead of it.
+	Received func(ctx context.Context) (time.Time, error)
 	Observer Observer
 	Log      *slog.Logger
 }
@@ -88,6 +91,10 @@ func (w *Worker) Run(ctx context.Context, interval time.Duration) {
 // Sweep looks at all projects once. A project that fails keeps nobody else
 // from being looked at.
 func (w *Worker) Sweep(ctx context.Context) error {
+	now, err := w.vouched(ctx)
+	if err != nil {
+		return err
+	}
 	var errs []error
 	for after := uint32(0); ; {
 		page, err := w.Store.ListRetention(ctx, after, projectPage)
@@ -98,7 +105,7 @@ func (w *Worker) Sweep(ctx context.Context) error {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			if err := w.sweep(ctx, p); err != nil {
+			if err := w.sweep(ctx, p, now); err != nil {
 				errs = append(errs, fmt.Errorf("project %s: %w", p.ID, err))
 			}
 			after = p.Number
@@ -113,10 +120,24 @@ func (w *Worker) Sweep(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
+// vouched returns the time that age is judged by. A machine that boots with a
+// clock years ahead must not delete everything at once; a server that nothing
+// comes in at deletes later.
+func (w *Worker) vouched(ctx context.Context) (time.Time, error) {
+	received, err := w.Received(ctx)
+	if err != nil {
+		return received, fmt.Errorf("look for the newest event: %w", err)
+	}
+	if now := w.Now(); now.Before(received) {
+		return now, nil
+	}
+	return received, nil
+}
+
 // sweep deletes what a project has kept long enough.
-func (w *Worker) sweep(ctx context.Context, p Project) error {
-	events, err := w.sweepEvents(ctx, p)
-	chunks, replayErr := w.sweepReplays(ctx, p)
+func (w *Worker) sweep(ctx context.Context, p Project, now time.Time) error {
+	events, err := w.sweepEvents(ctx, p, now)
+	chunks, replayErr := w.sweepReplays(ctx, p, now)
 	if events+chunks > 0 {
 		w.Observer.Deleted(events, chunks)
 		w.Log.Info("deleted what was kept long enough", "project", p.ID, "events", events, "replay_chunks", chunks)
@@ -124,8 +145,8 @@ func (w *Worker) sweep(ctx context.Context, p Project) error {
 	return errors.Join(err, replayErr)
 }
 
-func (w *Worker) sweepEvents(ctx context.Context, p Project) (int64, error) {
-	before, ends := w.Rules.eventsBefore(p.Days, w.Now())
+func (w *Worker) sweepEvents(ctx context.Context, p Project, now time.Time) (int64, error) {
+	before, ends := w.Rules.eventsBefore(p.Days, now)
 	if !ends {
 		return 0, nil
 	}
@@ -136,8 +157,8 @@ func (w *Worker) sweepEvents(ctx context.Context, p Project) (int64, error) {
 	return n, nil
 }
 
-func (w *Worker) sweepReplays(ctx context.Context, p Project) (deleted int64, err error) {
-	before, ends := w.Rules.replaysBefore(p.Days, w.Now())
+func (w *Worker) sweepReplays(ctx context.Context, p Project, now time.Time) (deleted int64, err error) {
+	before, ends := w.Rules.replaysBefore(p.Days, now)
 	if !ends {
 		return 0, nil
 	}
