@@ -61,7 +61,7 @@ func TestMixedBackupsAreRefused(t *testing.T) {
 		}
 	}
 	again := restore(t, site, older)
-	if report := again.Verify(); report.Rows != 3 {
+	if report := again.Verify(); report.Rows+int64(report.Backlog) != 3 {
 		t.Errorf("%+v", report)
 	}
 }
@@ -248,8 +248,11 @@ func TestABackupThatIsCutShort(t *testing.T) {
 	for _, at := range []string{"events.duckdb", "intake/", "actionpulse.db"} {
 		_ = cut(at, nil)
 		r.TrackNew(1)
-		if _, err := os.Stat(filepath.Join(site.Dir, "intake.checkpoint")); at == "events.duckdb" && !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("cut at %s: the copy is left behind: %v", at, err)
+		for _, err := os.Stat(filepath.Join(site.Dir, "intake.checkpoint")); !errors.Is(err, os.ErrNotExist); {
+			if t.Context().Err() != nil {
+				t.Fatalf("cut at %s: the copy is left behind: %v", at, err)
+			}
+			_, err = os.Stat(filepath.Join(site.Dir, "intake.checkpoint"))
 		}
 	}
 	// A server that is told to stop does not wait for a backup.
