@@ -50,7 +50,7 @@ func TestDefaultsAreValid(t *testing.T) {
 		c.Rate.RequestsPerSecond != 5000 || c.Rate.Burst != 10000 || c.Materializer.MaxDelay != 500*time.Millisecond {
 		t.Errorf("defaults: %+v", c)
 	}
-	if len(report) != 36 {
+	if len(report) != 40 {
 		t.Errorf("%d settings reported: %v", len(report), report)
 	}
 }
