@@ -107,6 +107,19 @@ func (e privacyEvents) Spans(ctx context.Context, project uint32, userID string)
 	return spans, err
 }
 
+func (e privacyEvents) Taken(ctx context.Context, project uint32, p privacy.Person, position uint64) ([]privacy.Taken, error) {
+	found, err := e.Store.Taken(ctx, project, record.Person(p), position)
+	taken := make([]privacy.Taken, len(found))
+	for i, t := range found {
+		taken[i] = privacy.Taken{Person: privacy.Person(t.Person), From: t.From, To: t.To}
+	}
+	return taken, err
+}
+
+func (e privacyEvents) ForgetTaken(ctx context.Context, project uint32, p privacy.Person, position uint64) error {
+	return e.Store.ForgetTaken(ctx, project, record.Person(p), position)
+}
+
 // privacyCustomers is what the database keeps of customers, as privacy jobs see
 // it.
 type privacyCustomers struct {

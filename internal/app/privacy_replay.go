@@ -21,17 +21,27 @@ func (r privacyReplays) DeletePerson(ctx context.Context, projectID string, p pr
 	return err
 }
 
-func (r privacyReplays) DeleteSpans(ctx context.Context, projectID string, spans []privacy.Span) error {
+func (r privacyReplays) DeleteSpans(ctx context.Context, projectID string, spans []privacy.Span, before time.Time) error {
 	for _, s := range spans {
-		if _, err := r.service.DeletePerson(ctx, projectID, partOf(s)); err != nil {
+		part := partOf(s)
+		part.ReceivedBefore = before
+		if _, err := r.service.DeletePerson(ctx, projectID, part); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+func (r privacyReplays) Purge(ctx context.Context) error {
+	_, err := r.service.Sweep(ctx)
+	return err
+}
+
+// partOf goes by when chunks were received: when they were recorded only the
+// client's clock says, and by a wrong one a user would get what another one did
+// on the same computer.
 func partOf(s privacy.Span) replay.Part {
-	return replay.Part{Person: replay.Person{AnonID: s.AnonID}, Begins: &replay.Span{From: s.From, To: s.To}}
+	return replay.Part{Person: replay.Person{AnonID: s.AnonID}, Received: &replay.Span{From: s.From, To: s.To}}
 }
 
 func (r privacyReplays) ExportPerson(ctx context.Context, projectID string, p privacy.Person, spans []privacy.Span, emit privacy.Emit) error {

@@ -39,7 +39,9 @@ func (s *Store) forget(ctx context.Context, received, window int64) error {
 	for _, table := range []struct {
 		name   string
 		before int64
-	}{{"erased_claims", since}, {"erasures", received - erasureMemory.Milliseconds()}} {
+	}{
+		{"erased_claims", since}, {"erasures", received - erasureMemory.Milliseconds()}, {"taken_spans", received - erasureMemory.Milliseconds()},
+	} {
 		if _, err := s.writer.Exec(ctx, `DELETE FROM `+table.name+` WHERE received < ?`, table.before); err != nil {
 			return fmt.Errorf("forget %s: %w", table.name, err)
 		}

@@ -56,6 +56,9 @@ func (b *batch) erase(ctx context.Context, r *record.Record, i int) error {
 		return fmt.Errorf("read links: %w", err)
 	}
 	taken := takenSpans(e, links)
+	if err := b.store.keepTaken(ctx, e, links, taken); err != nil {
+		return fmt.Errorf("keep whose data is taken: %w", err)
+	}
 	if err := b.eraseRows(ctx, e, taken); err != nil {
 		return fmt.Errorf("erase rows: %w", err)
 	}
@@ -82,6 +85,7 @@ func (s *Store) number(project uint32, p record.Person) int64 {
 // anonLinks are the links of one anon id: all there are, and what an erasure
 // leaves of them.
 type anonLinks struct {
+	anonID            string
 	all, before, left []identity.Link
 }
 
@@ -110,6 +114,7 @@ func (s *Store) linksOf(ctx context.Context, e erasure) (map[anon]*anonLinks, er
 }
 
 func (l *anonLinks) add(e erasure, anonID string, link identity.Link) {
+	l.anonID = anonID
 	l.all = append(l.all, link)
 	if link.Seq < e.seq {
 		l.before = append(l.before, link)

@@ -24,7 +24,7 @@ const (
 // of the file with what it knows of others, and stays for as long as one of them
 // is as it was.
 var tables = []string{
-	"events", "links", "link_spans", "traits", "quarantine", "windows", "mark", "usage", "erased_claims", "erasures",
+	"events", "links", "link_spans", "traits", "quarantine", "windows", "mark", "usage", "erased_claims", "erasures", "taken_spans",
 }
 
 // next is the name of a table while it is being written anew.

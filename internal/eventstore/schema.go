@@ -80,8 +80,8 @@ var firstSchema = []string{
 }
 
 // secondSchema is what version 2 adds: what was stored whether or not it is
-// still there, the claims of rows that are not, and which erasures were
-// applied. The rows of usage are additions: a project's usage of a month is
+// still there, the claims of rows that are not, which erasures were applied, and
+// whose data they have taken, too, until somebody has asked for it. The rows of usage are additions: a project's usage of a month is
 // their sum.
 var secondSchema = []string{
 	`CREATE TABLE usage (
@@ -102,6 +102,16 @@ var secondSchema = []string{
 		seq BIGINT NOT NULL,
 		project UINTEGER NOT NULL,
 		person BIGINT NOT NULL,
+		received BIGINT NOT NULL
+	)`,
+	`CREATE TABLE taken_spans (
+		seq BIGINT NOT NULL,
+		project UINTEGER NOT NULL,
+		person BIGINT NOT NULL,
+		anon_id VARCHAR,
+		user_id VARCHAR,
+		from_ts BIGINT NOT NULL,
+		to_ts BIGINT NOT NULL,
 		received BIGINT NOT NULL
 	)`,
 }

@@ -65,6 +65,8 @@ type parts struct {
 	// that it is not there.
 	position uint64
 	lost     bool
+	// astray says that the next record is given up by a repair, with its position.
+	astray bool
 	// running is the customer who has an execution under way.
 	running string
 }
@@ -105,6 +107,10 @@ func (p *parts) Erase(ctx context.Context, _ uint32, _ privacy.Person) (uint64, 
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.astray {
+		p.astray = false
+		return p.position + 1000, nil
+	}
 	p.position += 10
 	return p.position, nil
 }
@@ -123,12 +129,15 @@ func (p *parts) Stored(context.Context) (uint64, error) {
 	return p.position, nil
 }
 
-func (p *parts) Erased(ctx context.Context, _ uint32, _ privacy.Person, _ uint64) (privacy.Erasure, error) {
+func (p *parts) Erased(ctx context.Context, _ uint32, _ privacy.Person, position uint64) (privacy.Erasure, error) {
 	if err := p.step(ctx, "erased"); err != nil {
 		return 0, err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if position > p.position {
+		return privacy.ErasureWaiting, nil
+	}
 	if p.lost {
 		p.lost = false
 		return privacy.ErasureMissing, nil
@@ -138,6 +147,17 @@ func (p *parts) Erased(ctx context.Context, _ uint32, _ privacy.Person, _ uint64
 
 func (p *parts) Spans(context.Context, uint32, string) ([]privacy.Span, error) {
 	return []privacy.Span{{AnonID: "a"}}, nil
+}
+
+func (p *parts) Taken(context.Context, uint32, privacy.Person, uint64) ([]privacy.Taken, error) {
+	return []privacy.Taken{{Person: privacy.Person{AnonID: "a"}, To: 1}, {Person: privacy.Person{AnonID: "b"}}, {Person: privacy.Person{UserID: "shared"}}}, nil
+}
+
+func (p *parts) ForgetTaken(ctx context.Context, _ uint32, _ privacy.Person, position uint64) error {
+	if position == 0 {
+		return errors.New("no position")
+	}
+	return p.step(ctx, "forget")
 }
 
 func (p *parts) Rewrite(ctx context.Context) error { return p.step(ctx, "rewrite") }
@@ -184,12 +204,14 @@ func (r replays) DeletePerson(ctx context.Context, _ string, _ privacy.Person, b
 	return r.step(ctx, "replays")
 }
 
-func (r replays) DeleteSpans(ctx context.Context, _ string, spans []privacy.Span) error {
-	if len(spans) != 1 {
+func (r replays) DeleteSpans(ctx context.Context, _ string, spans []privacy.Span, before time.Time) error {
+	if len(spans) != 1 || before.IsZero() {
 		return errors.New("not the spans")
 	}
 	return r.step(ctx, "spans")
 }
+
+func (r replays) Purge(ctx context.Context) error { return r.step(ctx, "blobs") }
 
 func (r replays) ExportPerson(ctx context.Context, _ string, _ privacy.Person, _ []privacy.Span, _ privacy.Emit) error {
 	return r.step(ctx, "export replays")

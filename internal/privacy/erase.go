@@ -57,28 +57,18 @@ func (w *Worker) erased(ctx context.Context, j *Job) error {
 
 // eraseExports removes the archives about the person.
 func (w *Worker) eraseExports(ctx context.Context, j *Job) error {
-	list, err := w.params.Queue.ArchivesOf(ctx, j.Place, j.Person)
+	list, _, err := w.params.Queue.ArchivesOf(ctx, j.Place, j.Person, w.now())
 	if err != nil {
 		return err
 	}
 	return w.forget(ctx, list)
 }
 
-// record writes the erase record. Before it is applied somebody must have seen
-// which anonymous ids were the user: then nobody knows any more. If it is not
-// known afterwards that it was written, it is written again: a second one
-// erases what came in between, which was sent while the job ran.
+// record writes the erase record. If it is not known afterwards that it was
+// written, it is written again: a second one erases what came in between, which
+// was sent while the job ran.
 func (w *Worker) record(ctx context.Context, j *Job) error {
 	crash.Point("privacy.begun")
-	if j.Person.UserID != "" {
-		spans, err := w.spans(ctx, j)
-		if err != nil {
-			return err
-		}
-		if err := w.params.Replays.DeleteSpans(ctx, j.Place.ProjectID, spans); err != nil {
-			return err
-		}
-	}
 	position, err := w.params.Intake.Erase(ctx, j.Place.Number, j.Person)
 	if err != nil {
 		return err
@@ -88,22 +78,13 @@ func (w *Worker) record(ctx context.Context, j *Job) error {
 	return nil
 }
 
-// spans returns when which anonymous ids were the user, as of now.
-func (w *Worker) spans(ctx context.Context, j *Job) ([]Span, error) {
-	position, _ := w.params.Intake.Decided()
-	if err := w.await(ctx, position); err != nil {
-		return nil, err
-	}
-	return w.params.Events.Spans(ctx, j.Place.Number, j.Person.UserID)
-}
-
 // awaitErased waits until the event store has applied the record, and writes it
 // again if it was lost.
 func (w *Worker) awaitErased(ctx context.Context, j *Job) error {
 	ticker := time.NewTicker(lookInterval)
 	defer ticker.Stop()
 	for {
-		state, err := w.params.Events.Erased(ctx, j.Place.Number, j.Person, j.Position)
+		state, err := w.erasure(ctx, j)
 		switch {
 		case err != nil:
 			return err
@@ -123,6 +104,16 @@ func (w *Worker) awaitErased(ctx context.Context, j *Job) error {
 			return err
 		}
 	}
+}
+
+// erasure says what became of the record. If a repair could not bring back what
+// was behind a position, intake gives it to others, and nobody waits for them.
+func (w *Worker) erasure(ctx context.Context, j *Job) (Erasure, error) {
+	state, err := w.params.Events.Erased(ctx, j.Place.Number, j.Person, j.Position)
+	if decided, _ := w.params.Intake.Decided(); err == nil && state == ErasureWaiting && j.Position > decided {
+		state = ErasureMissing
+	}
+	return state, err
 }
 
 // await waits until the event store has come to a position.
@@ -149,12 +140,59 @@ func pause(ctx context.Context, ticker *time.Ticker) error {
 	}
 }
 
+// eraseReplays deletes the recordings, and what others have of the person: only
+// what applied the record knew who they are, and it is forgotten at last.
 func (w *Worker) eraseReplays(ctx context.Context, j *Job) error {
 	if err := w.params.Replays.DeletePerson(ctx, j.Place.ProjectID, j.Person, j.RecordedAt); err != nil {
 		return err
 	}
+	taken, err := w.params.Events.Taken(ctx, j.Place.Number, j.Person, j.Position)
+	if err != nil {
+		return err
+	}
+	var spans []Span
+	for _, t := range taken {
+		if t.Person.AnonID != "" && t.From < t.To {
+			spans = append(spans, Span{AnonID: t.Person.AnonID, From: t.From, To: t.To})
+		}
+	}
+	if err := w.params.Replays.DeleteSpans(ctx, j.Place.ProjectID, spans, j.RecordedAt); err != nil {
+		return err
+	}
+	if err := w.params.Replays.Purge(ctx); err != nil {
+		return err
+	}
 	crash.Point("privacy.replays")
-	return nil
+	if err := w.eraseShared(ctx, j, taken); err != nil {
+		return err
+	}
+	return w.params.Events.ForgetTaken(ctx, j.Place.Number, j.Person, j.Position)
+}
+
+// eraseShared removes the archives about others that the person's data is in,
+// and what is left of those that were not finished. Those that another server
+// is writing now may have begun before the deletion: they are awaited. What
+// begins later has nothing of the person any more.
+func (w *Worker) eraseShared(ctx context.Context, j *Job, taken []Taken) error {
+	waits, done := false, map[Person]bool{}
+	for _, t := range taken {
+		if done[t.Person] {
+			continue
+		}
+		done[t.Person] = true
+		list, writing, err := w.params.Queue.ArchivesOf(ctx, j.Place, t.Person, w.now())
+		if err != nil {
+			return err
+		}
+		if err := w.forget(ctx, list); err != nil {
+			return err
+		}
+		waits = waits || writing
+	}
+	if waits {
+		return errWaits
+	}
+	return w.params.Archives.sweep(ctx, w.params.Queue.HasArchive)
 }
 
 // eraseCustomer redacts in small groups. It is done again until the executions

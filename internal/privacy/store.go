@@ -48,8 +48,9 @@ type Queue interface {
 	// ExpiredArchives are the ids of at most limit jobs whose archives have been
 	// kept for long enough.
 	ExpiredArchives(ctx context.Context, at time.Time, limit int) ([]string, error)
-	// ArchivesOf are the ids of the jobs whose archives are about a person.
-	ArchivesOf(ctx context.Context, at Place, p Person) ([]string, error)
+	// ArchivesOf are the ids of the jobs whose archives are about a person, and
+	// whether somebody is writing one now.
+	ArchivesOf(ctx context.Context, at Place, p Person, now time.Time) (list []string, writing bool, err error)
 	// ForgetArchive notes that a job's archive is gone.
 	ForgetArchive(ctx context.Context, jobID string) error
 	// HasArchive says whether a job has an archive or is writing one.
@@ -87,6 +88,11 @@ type Events interface {
 	Erased(ctx context.Context, project uint32, p Person, position uint64) (Erasure, error)
 	// Spans returns when which anonymous ids were a user.
 	Spans(ctx context.Context, project uint32, userID string) ([]Span, error)
+	// Taken returns whose data the erase records of a person, up to a position,
+	// have taken too.
+	Taken(ctx context.Context, project uint32, p Person, position uint64) ([]Taken, error)
+	// ForgetTaken forgets what Taken returns.
+	ForgetTaken(ctx context.Context, project uint32, p Person, position uint64) error
 	// ExportPerson emits what is stored of a person.
 	ExportPerson(ctx context.Context, project uint32, p Person, emit Emit) error
 	// Rewrite leaves nothing in the files of what was erased.
@@ -114,17 +120,27 @@ type Span struct {
 	From, To int64
 }
 
+// Taken is somebody who had data in common with a person who was erased: an
+// anonymous id that was the user from From to To, in milliseconds since 1970, or
+// with an empty span one of whom an event or a link named both.
+type Taken struct {
+	Person   Person
+	From, To int64
+}
+
 // Replays keeps session replays. A chunk belongs to the user that it was sent
 // with, and without one to its anonymous id.
 type Replays interface {
 	// DeletePerson deletes the chunks of a person that were received before a
 	// time.
 	DeletePerson(ctx context.Context, projectID string, p Person, before time.Time) error
-	// DeleteSpans deletes the chunks of anonymous ids that begin within the
-	// spans.
-	DeleteSpans(ctx context.Context, projectID string, spans []Span) error
+	// DeleteSpans deletes the chunks of anonymous ids, sent without a user, that
+	// were received within the spans and before a time.
+	DeleteSpans(ctx context.Context, projectID string, spans []Span, before time.Time) error
+	// Purge leaves nothing in the blob store of chunks that were deleted.
+	Purge(ctx context.Context) error
 	// ExportPerson emits the sessions of a person and their chunks, and of
-	// anonymous ids those that begin within the spans.
+	// anonymous ids those that were received within the spans.
 	ExportPerson(ctx context.Context, projectID string, p Person, spans []Span, emit Emit) error
 }
 

@@ -70,15 +70,16 @@ func (s *Service) doomOld(ctx context.Context) error {
 }
 
 // deleteDoomed deletes what is doomed. What cannot be deleted now is left for
-// the next sweep, and does not keep the rest.
+// the next sweep, and does not keep the rest; the first failure is returned.
 func (s *Service) deleteDoomed(ctx context.Context) (deleted int, err error) {
+	var first error
 	for after := ""; ; {
 		names, err := s.params.Store.ListDoomed(ctx, after, sweepPage)
 		if err != nil {
 			return deleted, fmt.Errorf("look for blobs to delete: %w", err)
 		}
 		if len(names) == 0 {
-			return deleted, nil
+			return deleted, first
 		}
 		after = names[len(names)-1]
 		gone, failed := s.deleteBlobs(ctx, names)
@@ -89,8 +90,11 @@ func (s *Service) deleteDoomed(ctx context.Context) (deleted int, err error) {
 			}
 		}
 		deleted += len(gone)
-		if failed != nil {
-			return deleted, failed
+		if first == nil {
+			first = failed
+		}
+		if ctx.Err() != nil {
+			return deleted, context.Cause(ctx)
 		}
 	}
 }

@@ -179,8 +179,8 @@ type Part struct {
 	AnyUser bool
 	// ReceivedBefore bounds when chunks were received.
 	ReceivedBefore time.Time
-	// Begins bounds when the first event of a chunk has happened.
-	Begins *Span
+	// Received bounds it, too: chunks have no other time that is not the client's.
+	Received *Span
 }
 
 // Span is a time from From to To, which is not included, in milliseconds since

@@ -43,6 +43,10 @@ SET status = 'running', owner = $2, epoch = epoch + 1, next_attempt_at = NULL, s
 	databaseNow = `CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS bigint)`
 )
 
+// goneAfter is how long ago a lease has ended, by whatever clock, of a process
+// that surely does nothing any more.
+const goneAfter = time.Minute
+
 // until is when a lease ends that begins now; null where leases end with their
 // process.
 func until(lease time.Duration) string {
@@ -201,15 +205,21 @@ func (s *Store) ExpiredArchives(ctx context.Context, at time.Time, limit int) ([
 }
 
 // ArchivesOf implements privacy.Queue.
-func (s *Store) ArchivesOf(ctx context.Context, at privacy.Place, p privacy.Person) ([]string, error) {
+func (s *Store) ArchivesOf(ctx context.Context, at privacy.Place, p privacy.Person, now time.Time) (list []string, writing bool, err error) {
 	kind, person := personOf(p)
-	list, err := s.db.Read().ListPrivacyArchivesOfPerson(ctx, sqldb.ListPrivacyArchivesOfPersonParams{
+	n, err := s.db.Read().CountPrivacyExportsOfPerson(ctx, sqldb.CountPrivacyExportsOfPersonParams{ // before: they may end in between
+		ProjectID: at.ProjectID, PersonKind: kind, Person: person, Ended: now.Add(-goneAfter).UnixMicro(),
+	})
+	if err != nil {
+		return nil, false, fmt.Errorf("look for exports about a person: %w", err)
+	}
+	list, err = s.db.Read().ListPrivacyArchivesOfPerson(ctx, sqldb.ListPrivacyArchivesOfPersonParams{
 		ProjectID: at.ProjectID, PersonKind: kind, Person: person,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("find the archives about a person: %w", err)
+		return nil, false, fmt.Errorf("find the archives about a person: %w", err)
 	}
-	return list, nil
+	return list, n > 0, nil
 }
 
 // ForgetArchive implements privacy.Queue.

@@ -57,6 +57,13 @@ SELECT id FROM privacy_jobs WHERE archive_until <= sqlc.arg(at) ORDER BY archive
 SELECT id FROM privacy_jobs
 WHERE project_id = $1 AND person_kind = $2 AND person = $3 AND archive_until IS NOT NULL;
 
+-- Leases that ended long ago are of processes that are gone: what they have
+-- begun is begun anew.
+-- name: CountPrivacyExportsOfPerson :one
+SELECT COUNT(*) FROM privacy_jobs
+WHERE project_id = $1 AND person_kind = $2 AND person = $3 AND kind = 'export' AND status = 'running'
+  AND (lease_until IS NULL OR lease_until > CAST(sqlc.arg(ended) AS bigint));
+
 -- name: ForgetPrivacyArchive :execrows
 UPDATE privacy_jobs SET archive_until = NULL WHERE id = $1;
 

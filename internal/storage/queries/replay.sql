@@ -27,7 +27,7 @@ WHERE s.project_id = $1 AND s.session_hash = $2 AND c.chunk = $3;
 -- name: ListReplayUserChunks :many
 SELECT c.*, s.session_id FROM replay_chunks c JOIN replay_sessions s ON s.number = c.session_number
 WHERE c.project_id = sqlc.arg(project_id) AND c.user_id = sqlc.arg(user_id)
-  AND c.received_at < sqlc.arg(received_before) AND c.started_at >= sqlc.arg(begins_from) AND c.started_at < sqlc.arg(begins_before)
+  AND c.received_at >= sqlc.arg(received_from) AND c.received_at < sqlc.arg(received_before)
   AND (c.session_number > sqlc.arg(after_session) OR c.session_number = sqlc.arg(after_session) AND c.chunk > sqlc.arg(after))
 ORDER BY c.session_number, c.chunk LIMIT sqlc.arg(size);
 
@@ -35,7 +35,7 @@ ORDER BY c.session_number, c.chunk LIMIT sqlc.arg(size);
 SELECT c.*, s.session_id FROM replay_chunks c JOIN replay_sessions s ON s.number = c.session_number
 WHERE c.project_id = sqlc.arg(project_id) AND c.anon_id = sqlc.arg(anon_id)
   AND (CAST(sqlc.arg(any_user) AS bigint) = 1 OR c.user_id IS NULL)
-  AND c.received_at < sqlc.arg(received_before) AND c.started_at >= sqlc.arg(begins_from) AND c.started_at < sqlc.arg(begins_before)
+  AND c.received_at >= sqlc.arg(received_from) AND c.received_at < sqlc.arg(received_before)
   AND (c.session_number > sqlc.arg(after_session) OR c.session_number = sqlc.arg(after_session) AND c.chunk > sqlc.arg(after))
 ORDER BY c.session_number, c.chunk LIMIT sqlc.arg(size);
 

@@ -3,6 +3,7 @@ package replaystore_test
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io"
@@ -107,8 +108,16 @@ func TestPartsOfAPerson(t *testing.T) {
 	onBoth(t, func(t *testing.T, b *bench) {
 		b.want(t, b.project(), body("early", 0, events("0"), `"anon_id":"a"`), first)
 		b.want(t, b.project(), body("used", 0, events("1"), `"anon_id":"a","user_id":"u"`), first)
-		var begins int64
-		err := b.db.Reader().QueryRowContext(t.Context(), `SELECT MIN(started_at) / 1000 FROM replay_chunks`).Scan(&begins)
+		var received, begun int64
+		err := b.db.Reader().QueryRowContext(t.Context(), `SELECT MIN(received_at) / 1000, MIN(started_at) / 1000 FROM replay_chunks`).Scan(&received, &begun)
+		if err != nil {
+			t.Fatal(err)
+		}
+		begun -= 3_600_000 // the client's clock is wrong
+		err = b.db.WriteTx(t.Context(), func(tx *sql.Tx) error {
+			_, err := tx.ExecContext(t.Context(), `UPDATE replay_chunks SET started_at = $1`, begun*1000)
+			return err
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,9 +128,11 @@ func TestPartsOfAPerson(t *testing.T) {
 			want int
 		}{
 			{"received earlier", replay.Part{Person: a, AnyUser: true, ReceivedBefore: time.Unix(1, 0)}, 0},
-			{"begins later", replay.Part{Person: a, AnyUser: true, Begins: &replay.Span{From: begins + 1, To: math.MaxInt64}}, 0},
-			{"begins earlier", replay.Part{Person: a, AnyUser: true, Begins: &replay.Span{From: math.MinInt64, To: begins}}, 0},
-			{"begins then", replay.Part{Person: a, Begins: &replay.Span{From: begins, To: begins + 1}}, 1},
+			{"received later", replay.Part{Person: a, AnyUser: true, Received: &replay.Span{From: received + 60_000, To: math.MaxInt64}}, 0},
+			{"received before then", replay.Part{Person: a, AnyUser: true, Received: &replay.Span{From: math.MinInt64, To: received}}, 0},
+			{"by the client's clock", replay.Part{Person: a, AnyUser: true, Received: &replay.Span{From: begun, To: begun + 1}}, 0},
+			{"both bounds", replay.Part{Person: a, ReceivedBefore: time.Unix(1, 0), Received: &replay.Span{From: received, To: received + 60_000}}, 0},
+			{"received then", replay.Part{Person: a, Received: &replay.Span{From: received, To: received + 60_000}}, 1},
 			{"of any user", replay.Part{Person: a, AnyUser: true, ReceivedBefore: time.Now().Add(time.Hour)}, 1},
 		} {
 			if n, err := b.DeletePerson(t.Context(), b.project(), c.part); err != nil || n != c.want {

@@ -151,13 +151,13 @@ func (s *Store) ListPersonChunks(ctx context.Context, q replay.PersonQuery) ([]r
 func listPersonChunks(ctx context.Context, queries *sqldb.Queries, q replay.PersonQuery) ([]sqldb.ListReplayUserChunksRow, error) {
 	p := sqldb.ListReplayUserChunksParams{
 		ProjectID: q.ProjectID, UserID: []byte(q.Part.Person.UserID), AfterSession: q.AfterSession, After: q.After, Size: sizeOf(q.Limit),
-		ReceivedBefore: math.MaxInt64, BeginsFrom: math.MinInt64, BeginsBefore: math.MaxInt64,
+		ReceivedFrom: math.MinInt64, ReceivedBefore: math.MaxInt64,
 	}
 	if !q.Part.ReceivedBefore.IsZero() {
 		p.ReceivedBefore = q.Part.ReceivedBefore.UnixMicro()
 	}
-	if q.Part.Begins != nil {
-		p.BeginsFrom, p.BeginsBefore = micros(q.Part.Begins.From), micros(q.Part.Begins.To)
+	if within := q.Part.Received; within != nil {
+		p.ReceivedFrom, p.ReceivedBefore = micros(within.From), min(p.ReceivedBefore, micros(within.To))
 	}
 	if q.Part.Person.UserID != "" {
 		return queries.ListReplayUserChunks(ctx, p)
@@ -168,7 +168,7 @@ func listPersonChunks(ctx context.Context, queries *sqldb.Queries, q replay.Pers
 	}
 	rows, err := queries.ListReplayAnonChunks(ctx, sqldb.ListReplayAnonChunksParams{
 		ProjectID: p.ProjectID, AnonID: []byte(q.Part.Person.AnonID), AfterSession: p.AfterSession, After: p.After, Size: p.Size,
-		ReceivedBefore: p.ReceivedBefore, BeginsFrom: p.BeginsFrom, BeginsBefore: p.BeginsBefore, AnyUser: anyUser,
+		ReceivedFrom: p.ReceivedFrom, ReceivedBefore: p.ReceivedBefore, AnyUser: anyUser,
 	})
 	all := make([]sqldb.ListReplayUserChunksRow, len(rows))
 	for i, row := range rows {

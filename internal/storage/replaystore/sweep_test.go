@@ -15,6 +15,7 @@ import (
 	"github.com/actionpulse/actionpulse/api"
 	"github.com/actionpulse/actionpulse/internal/fault"
 	"github.com/actionpulse/actionpulse/internal/replay"
+	"github.com/actionpulse/actionpulse/internal/storage/sqldb"
 )
 
 // slow is a store of blobs in which the first Put is held up before and after
@@ -232,4 +233,40 @@ type silent struct{ replay.Blobs }
 
 func (silent) Get(context.Context, string) ([]byte, error) {
 	return nil, errors.New("connection refused")
+}
+
+// stubborn is a store of blobs that cannot delete one.
+type stubborn struct {
+	replay.Blobs
+
+	keeps string
+}
+
+var errStubborn = errors.New("stubborn")
+
+func (s stubborn) Delete(ctx context.Context, name string) error {
+	if name == s.keeps {
+		return errStubborn
+	}
+	return s.Blobs.Delete(ctx, name)
+}
+
+// TestABlobThatStays keeps no other, on no page, and is told of.
+func TestABlobThatStays(t *testing.T) {
+	onBoth(t, func(t *testing.T, b *bench) {
+		ctx := t.Context()
+		for i := range 150 {
+			err := b.db.Write(ctx, func(q *sqldb.Queries) error {
+				return q.DoomReplayBlob(ctx, sqldb.DoomReplayBlobParams{Name: fmt.Sprintf("%032x", i), Since: 1})
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		service := b.service(t, func(p *replay.Params) { p.Blobs = stubborn{p.Blobs, fmt.Sprintf("%032x", 0)} })
+		if n, err := service.Sweep(ctx); n != 149 || !errors.Is(err, errStubborn) {
+			t.Errorf("%d were deleted, %v", n, err)
+		}
+		b.sweep(t)
+	})
 }

@@ -67,6 +67,33 @@ func (q *Queries) CancelPrivacyJob(ctx context.Context, arg CancelPrivacyJobPara
 	return result.RowsAffected()
 }
 
+const countPrivacyExportsOfPerson = `-- name: CountPrivacyExportsOfPerson :one
+SELECT COUNT(*) FROM privacy_jobs
+WHERE project_id = $1 AND person_kind = $2 AND person = $3 AND kind = 'export' AND status = 'running'
+  AND (lease_until IS NULL OR lease_until > CAST($4 AS bigint))
+`
+
+type CountPrivacyExportsOfPersonParams struct {
+	ProjectID  string
+	PersonKind string
+	Person     []byte
+	Ended      int64
+}
+
+// Leases that ended long ago are of processes that are gone: what they have
+// begun is begun anew.
+func (q *Queries) CountPrivacyExportsOfPerson(ctx context.Context, arg CountPrivacyExportsOfPersonParams) (int64, error) {
+	row := q.db.QueryRowContext(ctx, countPrivacyExportsOfPerson,
+		arg.ProjectID,
+		arg.PersonKind,
+		arg.Person,
+		arg.Ended,
+	)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
 const countRunningExecutions = `-- name: CountRunningExecutions :one
 SELECT COUNT(*) FROM executions WHERE customer_id = $1 AND created_at <= $2 AND finished_at IS NULL
 `

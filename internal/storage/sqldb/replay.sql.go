@@ -200,18 +200,17 @@ const listReplayAnonChunks = `-- name: ListReplayAnonChunks :many
 SELECT c.session_number, c.chunk, c.project_id, c.blob, c.bytes, c.stored_bytes, c.user_id, c.anon_id, c.received_at, c.started_at, c.ended_at, c.events, c.pages, c.errors, c.clicks, s.session_id FROM replay_chunks c JOIN replay_sessions s ON s.number = c.session_number
 WHERE c.project_id = $1 AND c.anon_id = $2
   AND (CAST($3 AS bigint) = 1 OR c.user_id IS NULL)
-  AND c.received_at < $4 AND c.started_at >= $5 AND c.started_at < $6
-  AND (c.session_number > $7 OR c.session_number = $7 AND c.chunk > $8)
-ORDER BY c.session_number, c.chunk LIMIT $9
+  AND c.received_at >= $4 AND c.received_at < $5
+  AND (c.session_number > $6 OR c.session_number = $6 AND c.chunk > $7)
+ORDER BY c.session_number, c.chunk LIMIT $8
 `
 
 type ListReplayAnonChunksParams struct {
 	ProjectID      string
 	AnonID         []byte
 	AnyUser        int64
+	ReceivedFrom   int64
 	ReceivedBefore int64
-	BeginsFrom     int64
-	BeginsBefore   int64
 	AfterSession   int64
 	After          int64
 	Size           int32
@@ -241,9 +240,8 @@ func (q *Queries) ListReplayAnonChunks(ctx context.Context, arg ListReplayAnonCh
 		arg.ProjectID,
 		arg.AnonID,
 		arg.AnyUser,
+		arg.ReceivedFrom,
 		arg.ReceivedBefore,
-		arg.BeginsFrom,
-		arg.BeginsBefore,
 		arg.AfterSession,
 		arg.After,
 		arg.Size,
@@ -582,17 +580,16 @@ func (q *Queries) ListReplaySessions(ctx context.Context, arg ListReplaySessions
 const listReplayUserChunks = `-- name: ListReplayUserChunks :many
 SELECT c.session_number, c.chunk, c.project_id, c.blob, c.bytes, c.stored_bytes, c.user_id, c.anon_id, c.received_at, c.started_at, c.ended_at, c.events, c.pages, c.errors, c.clicks, s.session_id FROM replay_chunks c JOIN replay_sessions s ON s.number = c.session_number
 WHERE c.project_id = $1 AND c.user_id = $2
-  AND c.received_at < $3 AND c.started_at >= $4 AND c.started_at < $5
-  AND (c.session_number > $6 OR c.session_number = $6 AND c.chunk > $7)
-ORDER BY c.session_number, c.chunk LIMIT $8
+  AND c.received_at >= $3 AND c.received_at < $4
+  AND (c.session_number > $5 OR c.session_number = $5 AND c.chunk > $6)
+ORDER BY c.session_number, c.chunk LIMIT $7
 `
 
 type ListReplayUserChunksParams struct {
 	ProjectID      string
 	UserID         []byte
+	ReceivedFrom   int64
 	ReceivedBefore int64
-	BeginsFrom     int64
-	BeginsBefore   int64
 	AfterSession   int64
 	After          int64
 	Size           int32
@@ -621,9 +618,8 @@ func (q *Queries) ListReplayUserChunks(ctx context.Context, arg ListReplayUserCh
 	rows, err := q.db.QueryContext(ctx, listReplayUserChunks,
 		arg.ProjectID,
 		arg.UserID,
+		arg.ReceivedFrom,
 		arg.ReceivedBefore,
-		arg.BeginsFrom,
-		arg.BeginsBefore,
 		arg.AfterSession,
 		arg.After,
 		arg.Size,

@@ -120,7 +120,7 @@ func (p *path) downgrade(ctx context.Context) error {
 	}
 	defer conn.Close()
 	for _, statement := range []string{
-		"DROP TABLE usage", "DROP TABLE erased_claims", "DROP TABLE erasures", "UPDATE mark SET schema_version = 1", "CHECKPOINT",
+		"DROP TABLE usage", "DROP TABLE erased_claims", "DROP TABLE erasures", "DROP TABLE taken_spans", "UPDATE mark SET schema_version = 1", "CHECKPOINT",
 	} {
 		if _, err := conn.Exec(ctx, statement); err != nil {
 			return err
