@@ -111,8 +111,8 @@ func (s *Step) announce(p Period, j Judgement) error {
 }
 
 // Resolve ends the firing, for a reason. Nothing comes of it if it does not
-// fire. What endpoints were not told of, or while it is muted, they are not
-// told the end of.
+// fire. What endpoints were told of they are told the end of, also while it is
+// muted: they would take it for firing for ever.
 func (s *Step) Resolve(reason Reason) error {
 	a := s.Alert
 	if a.State != Firing {
@@ -126,7 +126,7 @@ func (s *Step) Resolve(reason Reason) error {
 	if err != nil {
 		return err
 	}
-	if a.Told && !entry.Muted {
+	if a.Told {
 		s.tell(webhook.AlertResolved, entry.ID, a.resolvedData(&entry))
 	}
 	a.State, a.FiringSince, a.FiredEntry, a.Told = OK, time.Time{}, "", false

@@ -93,12 +93,13 @@ func TestTransitions(t *testing.T) {
 		{"mbg", one, "muted fired resolved"},
 		{"mbbxb", one, "muted fired unmuted announced FIRED"},
 		{"mbbxbbg", one, "muted fired unmuted announced FIRED resolved RESOLVED"},
-		{"mbbxg", one, "muted fired unmuted resolved"}, // nobody was told of its beginning
-		{"bmg", one, "fired FIRED muted resolved"},
+		{"mbbxg", one, "muted fired unmuted resolved"},      // nobody was told of its beginning
+		{"bmg", one, "fired FIRED muted resolved RESOLVED"}, // it was told of the beginning
+		{"bmgb", one, "fired FIRED muted resolved RESOLVED fired"},
 		{"bmxg", one, "fired FIRED muted unmuted resolved RESOLVED"},
 		{"bmbxb", one, "fired FIRED muted unmuted"}, // it was told before
 		{"xx", one, ""},
-		{"bmr", one, "fired FIRED muted resolved"},
+		{"bmr", one, "fired FIRED muted resolved RESOLVED"},
 	} {
 		if got, _ := play(t, c.d, c.letters); got != c.want {
 			t.Errorf("%s: %s\nwant %s", c.letters, got, c.want)
