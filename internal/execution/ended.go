@@ -2,6 +2,7 @@ package execution
 
 import (
 	"crypto/sha256"
+	"sync/atomic"
 
 	"github.com/actionpulse/actionpulse/idempotency"
 	"github.com/actionpulse/actionpulse/internal/recent"
@@ -17,6 +18,9 @@ const maxEnded = 16 << 20
 // same bytes only: what anything else means, the store says.
 type ended struct {
 	byKey *recent.Map[idempotency.Ref, told]
+	// forgotten counts how often all were forgotten: what was read before the
+	// last time may be what was erased since.
+	forgotten *atomic.Int64
 }
 
 // told is an execution and the request that has made it.
@@ -25,13 +29,25 @@ type told struct {
 	execution Execution
 }
 
-func newEnded() ended { return ended{recent.New[idempotency.Ref, told](maxEnded)} }
+func newEnded() ended { return ended{recent.New[idempotency.Ref, told](maxEnded), new(atomic.Int64)} }
 
-// keep remembers an execution without what it was given, which nobody is told.
-func (e ended) keep(ref idempotency.Ref, digest [sha256.Size]byte, x Execution) {
+// keep remembers an execution without what it was given, which nobody is told,
+// unless all were forgotten since before it was read: seen is what forgotten was
+// then.
+func (e ended) keep(ref idempotency.Ref, t told, seen int64) {
 	const overhead = 700 // bytes, for what else there is of an execution
+	x := &t.execution
 	x.Input, x.Context = nil, nil
-	e.byKey.Put(ref, told{digest, x}, len(x.Output)+len(x.Key)+len(x.Customer)+overhead)
+	e.byKey.Put(ref, t, len(x.Output)+len(x.Key)+len(x.Customer)+overhead)
+	if e.forgotten.Load() != seen { // after it was put: whoever forgets counts first
+		e.byKey.Clear()
+	}
+}
+
+// forget forgets all, and what is being read now.
+func (e ended) forget() {
+	e.forgotten.Add(1)
+	e.byKey.Clear()
 }
 
 // find returns the execution that the same request has made, if it is
@@ -43,4 +59,4 @@ func (e ended) find(ref idempotency.Ref, digest [sha256.Size]byte) (Execution, b
 
 // ForgetEnded forgets what is remembered of executions that have ended: the
 // store may say less of them now.
-func (s *Service) ForgetEnded() { s.ended.byKey.Clear() }
+func (s *Service) ForgetEnded() { s.ended.forget() }

@@ -105,9 +105,10 @@ func (s *Service) Execute(ctx context.Context, p ExecuteParams) (Executed, error
 		s.params.Tally.Repeat(r.Ref())
 		return Executed{Replayed: true, Execution: x}, nil
 	}
+	seen := s.ended.forgotten.Load()
 	done, err := s.execute(ctx, &p, r)
 	if err == nil && done.Execution.Status.Ended() {
-		s.ended.keep(r.Ref(), digest, done.Execution)
+		s.ended.keep(r.Ref(), told{digest, done.Execution}, seen)
 	}
 	return done, err
 }
