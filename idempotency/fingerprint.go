@@ -24,7 +24,7 @@ type rawBytes struct{}
 
 func (rawBytes) Print(r *Request) Print {
 	p := NewPrint(r, map[string][]byte{wholeBody: r.Body})
-	if text, err := appendNormal(nil, r.Body, nil); err == nil {
+	if text, err := appendNormal(nil, r.Body); err == nil {
 		p.json = sha256.Sum256(text)
 	}
 	return p
@@ -54,6 +54,8 @@ type Field struct {
 	// Default is the JSON value that an absent or null member stands for;
 	// empty if it stands for nothing.
 	Default string
+	// Depth is how deep the body may nest within this member; 0 stands for 64.
+	Depth int
 }
 
 // FieldKind says what a member's value is. A value that is not of that kind is
@@ -83,7 +85,7 @@ func newNormalJSON(fields []Field, only bool) Fingerprint {
 		if f.Default == "" {
 			continue
 		}
-		normal, err := appendNormal(nil, []byte(f.Default), nil)
+		normal, err := appendNormal(nil, []byte(f.Default))
 		if err != nil {
 			panic("idempotency: the default of " + f.Name + " is not JSON: " + err.Error())
 		}
@@ -93,7 +95,7 @@ func newNormalJSON(fields []Field, only bool) Fingerprint {
 }
 
 func (n normalJSON) Print(r *Request) Print {
-	members, err := readMembers(r.Body)
+	members, err := readMembers(r.Body, n.fields)
 	if err != nil {
 		// No value is spelt like this, not even that of a member named "body".
 		return NewPrint(r, map[string][]byte{wholeBody: slices.Concat([]byte("raw "), r.Body)})

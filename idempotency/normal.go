@@ -13,7 +13,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxDepth is how deep JSON may nest to be compared by value.
+// maxDepth is how deep JSON may nest to be compared by value, unless a field
+// may nest deeper.
 const maxDepth = 64
 
 var (
@@ -35,10 +36,10 @@ const (
 
 // readMembers splits a JSON object into its top-level members. A value of null
 // is nil. It demands what this server demands of JSON: valid UTF-8, unique
-// names, no more than 64 levels, nothing after the object.
-func readMembers(body []byte) (map[string][]byte, error) {
+// names, no more levels than allowed, nothing after the object.
+func readMembers(body []byte, fields []Field) (map[string][]byte, error) {
 	members := map[string][]byte{}
-	_, err := appendNormal(nil, body, func(name string, value []byte) error {
+	n := normalizer{fields: fields, member: func(name string, value []byte) error {
 		if len(name) > longestName {
 			return errLongName
 		}
@@ -47,46 +48,58 @@ func readMembers(body []byte) (map[string][]byte, error) {
 			members[name] = slices.Clone(value)
 		}
 		return nil
-	})
+	}}
+	_, err := n.appendText(nil, body)
 	return members, err
 }
 
 // appendNormal appends the one normal spelling of a JSON text: no white space,
 // members in order of name, strings and numbers in one spelling. Numbers keep
-// their exact decimal value. If member is not nil the text must be an object,
-// and it is called with each top-level member's name and normal value.
-func appendNormal(dst, text []byte, member func(name string, value []byte) error) ([]byte, error) {
-	d := jsontext.NewDecoder(bytes.NewReader(text))
-	if member != nil && d.PeekKind() != '{' {
+// their exact decimal value.
+func appendNormal(dst, text []byte) ([]byte, error) { return new(normalizer).appendText(dst, text) }
+
+// normalizer spells one JSON text.
+type normalizer struct {
+	d *jsontext.Decoder
+	// member, if it is not nil, is called with each top-level member's name and
+	// normal value, which it must not keep; the text must be an object then.
+	member func(name string, value []byte) error
+	// fields say how deep members may nest; limit is how deep it is here.
+	fields []Field
+	limit  int
+	// spare is where the members of an object are while they are put in order.
+	spare []byte
+}
+
+func (n *normalizer) appendText(dst, text []byte) ([]byte, error) {
+	n.d, n.limit = jsontext.NewDecoder(bytes.NewReader(text)), maxDepth
+	if n.member != nil && n.d.PeekKind() != '{' {
 		return nil, errNotObject
 	}
-	dst, err := appendValue(dst, d, member)
+	dst, err := n.appendValue(dst)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
+	if _, err := n.d.ReadToken(); !errors.Is(err, io.EOF) {
 		return nil, errTrailing
 	}
 	return dst, nil
 }
 
-func appendValue(dst []byte, d *jsontext.Decoder, member func(string, []byte) error) ([]byte, error) {
-	if d.StackDepth() > maxDepth {
-		return nil, errDepth
-	}
-	switch d.PeekKind() {
+func (n *normalizer) appendValue(dst []byte) ([]byte, error) {
+	switch n.d.PeekKind() {
 	case '{':
-		return appendObject(dst, d, member)
+		return n.appendObject(dst)
 	case '[':
-		return appendArray(dst, d)
+		return n.appendArray(dst)
 	case '0':
-		raw, err := d.ReadValue()
+		raw, err := n.d.ReadValue()
 		if err != nil {
 			return nil, err
 		}
 		return appendNumber(dst, string(raw))
 	default:
-		token, err := d.ReadToken()
+		token, err := n.d.ReadToken()
 		if err != nil {
 			return nil, err
 		}
@@ -97,76 +110,113 @@ func appendValue(dst []byte, d *jsontext.Decoder, member func(string, []byte) er
 	}
 }
 
-// appendObject reads an object whose level is at most maxDepth.
-func appendObject(dst []byte, d *jsontext.Decoder, member func(string, []byte) error) ([]byte, error) {
-	if err := enter(d); err != nil {
+// span is where a member, with the comma after it, is.
+type span struct {
+	name     string
+	from, to int
+}
+
+func (n *normalizer) appendObject(dst []byte) ([]byte, error) {
+	if err := n.enter(); err != nil {
 		return nil, err
 	}
-	type pair struct {
-		name  string
-		value []byte
-	}
-	var pairs []pair
-	for d.PeekKind() != '}' {
-		name, err := d.ReadToken()
+	dst = append(dst, '{')
+	var members []span
+	for n.d.PeekKind() != '}' {
+		name, err := n.d.ReadToken()
 		if err != nil {
 			return nil, err
 		}
-		one := pair{name: name.String()}
-		if one.value, err = appendValue(nil, d, nil); err != nil {
+		one := span{name: name.String(), from: len(dst)}
+		if dst, err = n.appendMember(dst, one.name); err != nil {
 			return nil, err
 		}
-		if member != nil {
-			if err := member(one.name, one.value); err != nil {
-				return nil, err
-			}
-		}
-		pairs = append(pairs, one)
+		dst = append(dst, ',')
+		one.to = len(dst)
+		members = append(members, one)
 	}
-	if _, err := d.ReadToken(); err != nil {
+	if _, err := n.d.ReadToken(); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(pairs, func(a, b pair) int { return strings.Compare(a.name, b.name) })
-	dst = append(dst, '{')
-	for i, one := range pairs {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		var err error
-		if dst, err = jsontext.AppendQuote(dst, one.name); err != nil {
-			return nil, err
-		}
-		dst = append(append(dst, ':'), one.value...)
+	n.order(dst, members)
+	if len(members) > 0 {
+		dst = dst[:len(dst)-1]
 	}
 	return append(dst, '}'), nil
 }
 
-func appendArray(dst []byte, d *jsontext.Decoder) ([]byte, error) {
-	if err := enter(d); err != nil {
+// appendMember appends a member, of which the name was read.
+func (n *normalizer) appendMember(dst []byte, name string) ([]byte, error) {
+	top := n.d.StackDepth() == 1
+	if top {
+		n.limit = depthOf(n.fields, name)
+	}
+	dst, err := jsontext.AppendQuote(dst, name)
+	if err != nil {
+		return nil, err
+	}
+	dst = append(dst, ':')
+	from := len(dst)
+	if dst, err = n.appendValue(dst); err != nil {
+		return nil, err
+	}
+	if top && n.member != nil {
+		return dst, n.member(name, dst[from:])
+	}
+	return dst, nil
+}
+
+// depthOf says how deep a body may nest within a top-level member.
+func depthOf(fields []Field, name string) int {
+	for _, f := range fields {
+		if f.Name == name && f.Depth > 0 {
+			return f.Depth
+		}
+	}
+	return maxDepth
+}
+
+// order puts members that follow one another in text in order of name.
+func (n *normalizer) order(text []byte, members []span) {
+	byName := func(a, b span) int { return strings.Compare(a.name, b.name) }
+	if slices.IsSortedFunc(members, byName) {
+		return
+	}
+	at := members[0].from
+	n.spare = append(n.spare[:0], text[at:]...)
+	slices.SortFunc(members, byName)
+	to := text[at:at]
+	for _, one := range members {
+		to = append(to, n.spare[one.from-at:one.to-at]...)
+	}
+}
+
+func (n *normalizer) appendArray(dst []byte) ([]byte, error) {
+	if err := n.enter(); err != nil {
 		return nil, err
 	}
 	dst = append(dst, '[')
-	for first := true; d.PeekKind() != ']'; first = false {
+	for first := true; n.d.PeekKind() != ']'; first = false {
 		if !first {
 			dst = append(dst, ',')
 		}
 		var err error
-		if dst, err = appendValue(dst, d, nil); err != nil {
+		if dst, err = n.appendValue(dst); err != nil {
 			return nil, err
 		}
 	}
-	if _, err := d.ReadToken(); err != nil {
+	if _, err := n.d.ReadToken(); err != nil {
 		return nil, err
 	}
 	return append(dst, ']'), nil
 }
 
 // enter reads the bracket that opens an object or array.
-func enter(d *jsontext.Decoder) error {
-	if d.StackDepth() >= maxDepth {
+func (n *normalizer) enter() error {
+	if n.d.StackDepth() >= n.limit {
 		return errDepth
 	}
-	_, err := d.ReadToken()
+	_, err := n.d.ReadToken()
 	return err
 }
 

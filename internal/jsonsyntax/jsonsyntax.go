@@ -17,17 +17,33 @@ import (
 // maxDepth is how deep a body may nest.
 const maxDepth = 64
 
+// Deep is a top-level member within which a body may nest deeper.
+type Deep struct {
+	Name  string
+	Depth int
+}
+
 // Check returns invalid_json unless body is one JSON value in UTF-8
 // without repeated names and not too deep.
-func Check(body []byte) error {
+func Check(body []byte) error { return CheckDeep(body, Deep{Depth: maxDepth}) }
+
+// CheckDeep is Check, but for a member that may nest deeper.
+func CheckDeep(body []byte, deep Deep) error {
 	dec := jsontext.NewDecoder(bytes.NewReader(body))
+	limit := maxDepth
 	for {
-		_, err := dec.ReadToken()
+		token, err := dec.ReadToken()
 		if err != nil {
 			return syntaxFault(err)
 		}
-		if dec.StackDepth() > maxDepth {
-			return fault.New(api.CodeInvalidJSON, "the body nests deeper than %d levels", maxDepth)
+		if dec.StackDepth() > limit {
+			return fault.New(api.CodeInvalidJSON, "the body nests deeper than %d levels", limit)
+		}
+		if namesMember(dec) {
+			limit = maxDepth
+			if token.String() == deep.Name {
+				limit = deep.Depth
+			}
 		}
 		if dec.StackDepth() == 0 {
 			break
@@ -37,6 +53,16 @@ func Check(body []byte) error {
 		return fault.New(api.CodeInvalidJSON, "something follows the JSON value")
 	}
 	return nil
+}
+
+// namesMember says whether what was read last is the name of a top-level
+// member.
+func namesMember(dec *jsontext.Decoder) bool {
+	if dec.StackDepth() != 1 {
+		return false
+	}
+	kind, read := dec.StackIndex(1)
+	return kind == '{' && read%2 == 1
 }
 
 func syntaxFault(err error) error {

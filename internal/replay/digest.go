@@ -9,7 +9,7 @@ import (
 
 // compared is how the events of two requests are compared: as other bodies are,
 // by value and not by spelling.
-var compared = idempotency.NormalJSON()
+var compared = idempotency.NormalJSON(idempotency.Field{Name: "events", Depth: maxDepth})
 
 // digestOf returns a digest that is the same for events that say the same. What
 // it computes must not change between releases: stored marks outlive them.

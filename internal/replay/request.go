@@ -2,7 +2,7 @@ package replay
 
 import (
 	"bytes"
-	"errors"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 
@@ -18,19 +18,23 @@ type request struct {
 	sessionID string
 	chunk     int64
 	person    Person
-	// events is the array, byte for byte; each is one of its objects.
+	// events is the array, byte for byte, and shown what its objects show.
 	events []byte
-	each   [][]byte
+	shown  summing
 }
 
-// errNot is why a value is not what it must be; its name is added.
-var errNot = errors.New("is not what it must be")
+// maxDepth is how deep a body may nest within its events: rrweb takes two levels
+// for each level of a page.
+const maxDepth = 512
+
+// members are those that are known.
+var members = []string{"session_id", "chunk", "anon_id", "user_id", "events"}
 
 // readRequest reads a body. Members that it does not know are ignored: clients
 // age. It refuses with invalid_json, and with validation_failed and the member
 // at fault.
 func readRequest(body []byte) (request, error) {
-	if err := jsonsyntax.Check(body); err != nil {
+	if err := jsonsyntax.CheckDeep(body, jsonsyntax.Deep{Name: "events", Depth: maxDepth}); err != nil {
 		return request{}, err
 	}
 	if jsontext.Value(body).Kind() != '{' {
@@ -38,7 +42,7 @@ func readRequest(body []byte) (request, error) {
 	}
 	given := map[string]jsontext.Value{}
 	if err := eachMember(body, func(name string, value jsontext.Value) {
-		if value.Kind() != 'n' {
+		if value.Kind() != 'n' && slices.Contains(members, name) {
 			given[name] = value
 		}
 	}); err != nil {
@@ -64,7 +68,7 @@ func readMembers(given map[string]jsontext.Value) (r request, err error) {
 		return r, err
 	}
 	r.events = given["events"]
-	if r.each, err = readEvents(r.events); err != nil {
+	if err := r.shown.read(r.events); err != nil {
 		return r, fault.Field("events", "events must be an array of objects, the events of rrweb")
 	}
 	return r, nil
@@ -97,33 +101,14 @@ func readChunk(value jsontext.Value) (int64, error) {
 	return 0, fault.Field("chunk", "chunk must be a whole number from 0 to %d", MaxChunk)
 }
 
-// readEvents returns the objects of an array.
-func readEvents(value jsontext.Value) ([][]byte, error) {
-	if value.Kind() != '[' {
-		return nil, errNot
-	}
-	each := [][]byte{}
-	dec := jsontext.NewDecoder(bytes.NewBuffer(value))
-	if _, err := dec.ReadToken(); err != nil {
-		return nil, err
-	}
-	for dec.PeekKind() == '{' {
-		one, err := readWithin(dec, value)
-		if err != nil {
-			return nil, err
-		}
-		each = append(each, one)
-	}
-	if dec.PeekKind() != ']' {
-		return nil, errNot
-	}
-	return each, nil
-}
-
 // eachMember calls fn for each member of an object that is valid JSON. The
 // values are parts of it.
 func eachMember(object jsontext.Value, fn func(name string, value jsontext.Value)) error {
-	dec := jsontext.NewDecoder(bytes.NewBuffer(object))
+	return eachMemberOf(jsontext.NewDecoder(bytes.NewBuffer(object)), object, fn)
+}
+
+// eachMemberOf is eachMember with a decoder that is at the object's beginning.
+func eachMemberOf(dec *jsontext.Decoder, object jsontext.Value, fn func(name string, value jsontext.Value)) error {
 	if _, err := dec.ReadToken(); err != nil {
 		return err
 	}

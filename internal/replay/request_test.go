@@ -3,11 +3,13 @@ package replay
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/actionpulse/actionpulse/api"
 	"github.com/actionpulse/actionpulse/internal/fault"
@@ -17,18 +19,70 @@ func TestReadRequest(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("é", maxIDRunes)
 	for text, want := range map[string]request{
-		`{"session_id":"s","chunk":0,"events":[]}`:                                                 {sessionID: "s", events: []byte(`[]`), each: [][]byte{}},
-		`{"events":[{}],"chunk":1000000,"session_id":"` + long + `","user_id":null,"x":[{"y":1}]}`: {sessionID: long, chunk: MaxChunk, events: []byte(`[{}]`), each: [][]byte{[]byte(`{}`)}},
+		`{"session_id":"s","chunk":0,"events":[]}`:                                                 {sessionID: "s", events: []byte(`[]`)},
+		`{"events":[{}],"chunk":1000000,"session_id":"` + long + `","user_id":null,"x":[{"y":1}]}`: {sessionID: long, chunk: MaxChunk, events: []byte(`[{}]`), shown: summing{events: 1}},
 		`{"session_id":"\u0000","chunk":3e0,"events":[ {"a" : 1} , {} ] ,"anon_id":" ","user_id":"u"}`: {
-			sessionID: "\x00", chunk: 3, person: Person{UserID: "u", AnonID: " "}, events: []byte(`[ {"a" : 1} , {} ]`), each: [][]byte{[]byte(`{"a" : 1}`), []byte(`{}`)},
+			sessionID: "\x00", chunk: 3, person: Person{UserID: "u", AnonID: " "}, events: []byte(`[ {"a" : 1} , {} ]`), shown: summing{events: 2},
 		},
-		`{"session_id":"s","ch\u0075nk":2.0,"events":[]}`: {sessionID: "s", chunk: 2, events: []byte(`[]`), each: [][]byte{}},
+		`{"session_id":"s","ch\u0075nk":2.0,"events":[]}`: {sessionID: "s", chunk: 2, events: []byte(`[]`)},
 	} {
 		got, err := readRequest([]byte(text))
-		if diff := cmp.Diff(want, got, cmp.AllowUnexported(request{})); err != nil || diff != "" {
+		if diff := cmp.Diff(want, got, cmp.AllowUnexported(request{}, summing{}), cmpopts.IgnoreTypes(partReader{})); err != nil || diff != "" {
 			t.Errorf("%.100s: %v %s", text, err, diff)
 		}
 	}
+}
+
+// deep is an object that nests so many levels deep; its other members are not in
+// order of name.
+func deep(levels int) string {
+	return strings.Repeat(`{"z":0,"a":`, levels-1) + `{"x":1.0,"b":2}` + strings.Repeat("}", levels-1)
+}
+
+// TestDeepPages: what is recorded nests as deep as pages do, and is compared by
+// value all the same.
+func TestDeepPages(t *testing.T) {
+	t.Parallel()
+	text := "[" + deep(maxDepth-2) + "]"
+	r, err := readRequest([]byte(`{"x":` + deep(63) + `,"events":` + text + `,"session_id":"s","chunk":0}`))
+	if err != nil || string(r.events) != text || r.shown.events != 1 {
+		t.Fatalf("%d events, %v", r.shown.events, err)
+	}
+	first, err := digestOf(r.events)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, same := range map[string]bool{
+		strings.Replace(text, `"x":1.0,"b":2`, `"b":2.0, "x":1`, 1): true,
+		strings.Replace(text, `"x":1.0`, `"x":2`, 1):                false,
+	} {
+		if other, err := digestOf([]byte(text)); err != nil || (other == first) != same {
+			t.Errorf("%v: the same %v, want %v", err, other == first, same)
+		}
+	}
+}
+
+// TestReadingHoldsNoEvents: a body that is nothing but small events takes no
+// more memory than another while it waits to be stored.
+func TestReadingHoldsNoEvents(t *testing.T) { //nolint:paralleltest // it measures the heap
+	const count = 400_000
+	body := []byte(`{"session_id":"s","chunk":0,"events":[` + strings.Repeat("{},", count-1) + `{}]}`)
+	held := func() uint64 {
+		var stats runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&stats)
+		return stats.HeapAlloc
+	}
+	before := held()
+	r, err := readRequest(body)
+	if err != nil || r.shown.events != count {
+		t.Fatalf("%d events, %v", r.shown.events, err)
+	}
+	if after := held(); after > before+1<<20 {
+		t.Errorf("%d bytes are held for %d of body", after-before, len(body))
+	}
+	runtime.KeepAlive(r)
+	runtime.KeepAlive(body)
 }
 
 // TestRefusedRequests names, for each body, the code or the member at fault.
@@ -39,8 +93,10 @@ func TestRefusedRequests(t *testing.T) {
 	for text, want := range map[string]string{
 		``: "invalid_json", `{`: "invalid_json", `{}x`: "invalid_json", "{\"session_id\":\"\xff\"}": "invalid_json",
 		with(`"session_id":"t"`): "invalid_json", with(`"x":{"a":1,"a":2}`): "invalid_json",
-		with(`"x":` + strings.Repeat("[", 64) + strings.Repeat("]", 64)):                                              "invalid_json",
-		`{"session_id":"s","chunk":0,"events":[` + strings.Repeat(`{"a":`, 63) + "1" + strings.Repeat("}", 63) + `]}`: "invalid_json",
+		with(`"x":` + strings.Repeat("[", 64) + strings.Repeat("]", 64)):                        "invalid_json",
+		`{"session_id":"s","chunk":0,"events":[` + deep(maxDepth-1) + `]}`:                      "invalid_json",
+		`{"session_id":"s","chunk":0,"events":[` + deep(maxDepth-2) + `],"x":` + deep(64) + `}`: "invalid_json",
+		`{"session_id":"s","chunk":0,"x":{"events":[` + deep(62) + `]},"events":[]}`:            "invalid_json",
 		`[]`: "body", `null`: "body", `"x"`: "body",
 		without(`"chunk":0,"events":[]`): "session_id", without(`"session_id":null,"chunk":0,"events":[]`): "session_id",
 		without(`"session_id":"","chunk":0,"events":[]`): "session_id", without(`"session_id":7,"chunk":0,"events":[]`): "session_id",
@@ -87,7 +143,7 @@ func FuzzReadRequest(f *testing.F) {
 			}
 			return
 		}
-		s := summarize(r.each, received)
+		s := r.shown.summary(received)
 		if s.EndedAt.Before(s.StartedAt) || s.Pages > s.Events || s.Errors > s.Events || s.Clicks > s.Events || len(r.events) < 2 {
 			t.Errorf("%q: %+v", body, s)
 		}

@@ -167,7 +167,7 @@ func (s *Service) add(ctx context.Context, src Source, e *Entry, r *request) (Re
 func (s *Service) compress(e *Entry, r *request) []byte {
 	s.busy <- struct{}{}
 	defer func() { <-s.busy }()
-	e.Summary = summarize(r.each, e.ReceivedAt)
+	e.Summary = r.shown.summary(e.ReceivedAt)
 	blob := s.encoder.EncodeAll(r.events, nil)
 	e.StoredBytes = int64(len(blob))
 	return blob

@@ -1,7 +1,11 @@
 package replay
 
 import (
+	"bytes"
+	"errors"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -28,61 +32,90 @@ const (
 	lastMillis  = 253_402_300_799_999
 )
 
-// summarize says what the events of a chunk show, by the client's clock; a chunk
-// without a time is that of its receipt. What is not spelt as rrweb
-// spells it is no page, error or click.
-func summarize(events [][]byte, received time.Time) Summary {
-	s := summing{}
-	for _, one := range events {
-		s.add(one)
-	}
-	out := Summary{Events: int64(len(events)), Pages: s.pages, Errors: s.errors, Clicks: s.clicks}
-	out.StartedAt, out.EndedAt = received, received
+// errNot is why a value is not what it must be.
+var errNot = errors.New("is not what it must be")
+
+// summing sums up what the events of a chunk show while they are read, and
+// holds none of them. What is not spelt as rrweb spells it is no page, error or
+// click.
+type summing struct {
+	// first and last are in milliseconds since 1970, 0 if no event has a time.
+	first, last                   int64
+	events, pages, errors, clicks int64
+	// href is the page that was come to last.
+	href string
+	// parts reads within events.
+	parts partReader
+}
+
+// summary says what was seen, by the client's clock; a chunk without a time is
+// that of its receipt.
+func (s *summing) summary(received time.Time) Summary {
+	out := Summary{StartedAt: received, EndedAt: received, Events: s.events, Pages: s.pages, Errors: s.errors, Clicks: s.clicks}
 	if s.first != 0 {
 		out.StartedAt, out.EndedAt = time.UnixMilli(s.first).UTC(), time.UnixMilli(s.last).UTC()
 	}
 	return out
 }
 
-// summing is a summary in the making.
-type summing struct {
-	// first and last are in milliseconds since 1970, 0 if no event has a time.
-	first, last           int64
-	pages, errors, clicks int64
-	// href is the page that was come to last.
-	href string
+// read reads the events, which were found valid. It returns an error unless
+// they are an array of objects.
+func (s *summing) read(events jsontext.Value) error {
+	if events.Kind() != '[' {
+		return errNot
+	}
+	dec := jsontext.NewDecoder(bytes.NewBuffer(events))
+	if _, err := dec.ReadToken(); err != nil {
+		return err
+	}
+	for dec.PeekKind() == '{' {
+		one, err := dec.ReadValue()
+		if err != nil {
+			return err
+		}
+		s.add(one)
+	}
+	if dec.PeekKind() != ']' {
+		return errNot
+	}
+	return nil
 }
 
 func (s *summing) add(event jsontext.Value) {
-	members := membersOf(event, "type", "timestamp", "data")
-	if ms, err := strconv.ParseFloat(string(members["timestamp"]), 64); err == nil && ms >= firstMillis && ms <= lastMillis {
+	s.events++
+	of := s.parts.of(event, "type", "timestamp", "data")
+	s.time(of[1])
+	switch data := of[2]; string(of[0]) {
+	case typeMeta:
+		s.meta(data)
+	case typePlugin:
+		s.plugin(data)
+	case typeCustom:
+		if textOf(s.parts.of(data, "tag")[0]) == errorWord {
+			s.errors++
+		}
+	case typeIncremental:
+		of := s.parts.of(data, "source", "type")
+		if string(of[0]) == sourceMouseInteraction && string(of[1]) == mouseClick {
+			s.clicks++
+		}
+	}
+}
+
+func (s *summing) time(value jsontext.Value) {
+	if ms, err := strconv.ParseFloat(string(value), 64); err == nil && ms >= firstMillis && ms <= lastMillis {
 		at := int64(ms)
 		if s.first == 0 || at < s.first {
 			s.first = at
 		}
 		s.last = max(s.last, at)
 	}
-	switch data := members["data"]; string(members["type"]) {
-	case typeMeta:
-		s.meta(data)
-	case typePlugin:
-		s.plugin(data)
-	case typeCustom:
-		if textOf(membersOf(data, "tag")["tag"]) == errorWord {
-			s.errors++
-		}
-	case typeIncremental:
-		of := membersOf(data, "source", "type")
-		if string(of["source"]) == sourceMouseInteraction && string(of["type"]) == mouseClick {
-			s.clicks++
-		}
-	}
 }
 
 // meta counts a page. rrweb names the page before each snapshot of it: the same
 // again is no other page.
 func (s *summing) meta(data jsontext.Value) {
-	href := textOf(membersOf(data, "href")["href"])
+	href := textOf(s.parts.of(data, "href")[0])
 	if href != "" && href != s.href {
 		s.pages++
 		s.href = href
@@ -91,28 +124,40 @@ func (s *summing) meta(data jsontext.Value) {
 
 // plugin counts what was logged as an error.
 func (s *summing) plugin(data jsontext.Value) {
-	of := membersOf(data, "plugin", "payload")
-	name := textOf(of["plugin"])
-	if len(name) < len(consolePlugin) || name[:len(consolePlugin)] != consolePlugin {
+	of := s.parts.of(data, "plugin", "payload")
+	if !strings.HasPrefix(textOf(of[0]), consolePlugin) {
 		return
 	}
-	if textOf(membersOf(of["payload"], "level")["level"]) == errorWord {
+	if textOf(s.parts.of(of[1], "level")[0]) == errorWord {
 		s.errors++
 	}
 }
 
-// membersOf returns the named members of a value; none if it is no object.
-func membersOf(value jsontext.Value, names ...string) map[string]jsontext.Value {
-	found := make(map[string]jsontext.Value, len(names))
+// partReader finds members of objects with one decoder.
+type partReader struct {
+	buffer bytes.Buffer
+	dec    *jsontext.Decoder
+}
+
+// mostParts is how many members are asked for at once, at most.
+const mostParts = 3
+
+// of returns the named members of a value, which are parts of it, in the order
+// of the names; none if it is no object.
+func (p *partReader) of(value jsontext.Value, names ...string) (found [mostParts]jsontext.Value) {
 	if value.Kind() != '{' {
 		return found
 	}
+	p.buffer = *bytes.NewBuffer(value)
+	if p.dec == nil {
+		p.dec = jsontext.NewDecoder(&p.buffer)
+	} else {
+		p.dec.Reset(&p.buffer)
+	}
 	// It was found valid before, so that reading it does not fail.
-	_ = eachMember(value, func(name string, member jsontext.Value) {
-		for _, wanted := range names {
-			if name == wanted {
-				found[name] = member
-			}
+	_ = eachMemberOf(p.dec, value, func(name string, member jsontext.Value) {
+		if i := slices.Index(names, name); i >= 0 {
+			found[i] = member
 		}
 	})
 	return found

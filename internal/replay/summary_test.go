@@ -3,6 +3,7 @@ package replay
 import (
 	"encoding/hex"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -52,11 +53,11 @@ func TestSummarize(t *testing.T) {
 			Summary{StartedAt: received.Add(-1000 * time.Hour), EndedAt: received.Add(time.Hour), Events: 2},
 		},
 	} {
-		events := make([][]byte, len(c.events))
-		for i, one := range c.events {
-			events[i] = []byte(one)
+		var s summing
+		if err := s.read([]byte("[" + strings.Join(c.events, " ,") + "]")); err != nil {
+			t.Errorf("%s: %v", name, err)
 		}
-		if diff := cmp.Diff(c.want, summarize(events, received)); diff != "" {
+		if diff := cmp.Diff(c.want, s.summary(received)); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}

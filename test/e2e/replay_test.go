@@ -26,6 +26,16 @@ func page(href string) string {
 	return fmt.Sprintf("[ {\"type\":4, \"timestamp\":1780221600000,\"data\":{\"href\":%q}} ]", href)
 }
 
+// snapshot is a chunk's events that show a page whose elements nest so many
+// levels deep, as rrweb writes them.
+func snapshot(levels int) string {
+	node := `{"type":3,"textContent":"x","id":1}`
+	for range levels {
+		node = `{"type":2,"tagName":"div","attributes":{},"childNodes":[` + node + `],"id":2}`
+	}
+	return `[{"type":2,"data":{"node":{"type":0,"childNodes":[` + node + `],"id":1},"initialOffset":{"left":0,"top":0}},"timestamp":1780221600000}]`
+}
+
 func replays(r *apptest.Running) string { return project(r) + "/replays" }
 
 func replayOf(r *apptest.Running, session string) string {
@@ -137,6 +147,15 @@ func TestReplayIsRead(t *testing.T) {
 		t.Errorf("%d bytes", len(got))
 	}
 	c := caller{r, r.Setup.BrowserToken}
+	deep := snapshot(100)
+	record(t, c, chunk("deep", 0, deep), "first")
+	record(t, c, chunk("deep", 0, strings.ReplaceAll(deep, `"tagName":"div","attributes":{}`, `"attributes":{},"tagName":"div"`)), "duplicate")
+	record(t, c, chunk("deep", 0, strings.Replace(deep, `"x"`, `"y"`, 1)), "conflict")
+	if got := events(t, r, "deep", 0); got != deep {
+		t.Errorf("%d bytes", len(got))
+	}
+	c.refused(t, "invalid_json", "POST", "/v1/replay", chunk("deep", 1, snapshot(254)))
+	c.refused(t, "invalid_json", "POST", "/v1/replay", chunk("deep", 1, "[]", `"x":`+snapshot(30)))
 	large := c.refused(t, "payload_too_large", "POST", "/v1/replay", chunk("s", 0, page(strings.Repeat("x", 5<<20))))
 	if large.detail("limit_bytes") != float64(5<<20) {
 		t.Errorf("%v", large.body)
@@ -162,7 +181,7 @@ func TestReplayIsRead(t *testing.T) {
 	}
 	metrics := do(t, "GET", r.URL+"/metrics", "", nil)
 	text, err := io.ReadAll(metrics.Body)
-	if err != nil || metrics.Body.Close() != nil || !strings.Contains(string(text), "actionpulse_intake_accepted_total 7\n") {
+	if err != nil || metrics.Body.Close() != nil || !strings.Contains(string(text), "actionpulse_intake_accepted_total 10\n") {
 		t.Errorf("%v %.2000s", err, text)
 	}
 }

@@ -23,9 +23,15 @@ func chunksOfRecordings(c *conversation) {
 	send(c.browser(), chunk(strings.Repeat("é", 200), 0, `[{}]`)).wants(202).has("duplicate", "false")
 	send(c.project(), chunk("s", 9, `[]`)).wants(403)
 	send(noCredential, chunk("s", 9, `[]`)).wants(401)
+	deep := func(levels int, last string) string {
+		return `[` + strings.Repeat(`{"b":0,"a":`, levels) + last + strings.Repeat(`}`, levels) + `]`
+	}
+	send(c.browser(), chunk("deep", 0, deep(510, `1`))).wants(202).has("duplicate", "false")
+	send(c.browser(), chunk("deep", 0, deep(510, `1.0`))).wants(202).has("duplicate", "true").has("conflict", "null")
+	send(c.browser(), chunk("deep", 0, deep(510, `2`))).wants(202).has("conflict", "true")
 	for _, malformed := range []string{
 		``, `{`, `{"session_id":"s","chunk":9,"events":[],"chunk":9}`, `{"session_id":"s","chunk":9,"events":[{"a":1,"a":2}]}`,
-		chunk("s", 9, `[`+strings.Repeat(`{"a":`, 63)+`1`+strings.Repeat(`}`, 63)+`]`),
+		chunk("s", 9, deep(511, `1`)), `{"session_id":"s","chunk":9,"events":[],"x":` + deep(63, `1`) + `}`,
 	} {
 		send(c.browser(), malformed).wants(400)
 	}

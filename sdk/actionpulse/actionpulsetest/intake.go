@@ -208,7 +208,7 @@ func eachMember(body []byte, read func(name string, value json.RawMessage) error
 
 // checkMember refuses repeated names and deep nesting in a member of the body.
 func checkMember(value json.RawMessage) error {
-	if err := checkTree(value, 2); err != nil {
+	if err := checkTree(value, tree{depth: 2}); err != nil {
 		return refuse(api.CodeInvalidJSON, "the body "+err.Error())
 	}
 	return nil

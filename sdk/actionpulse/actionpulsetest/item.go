@@ -61,14 +61,14 @@ func itemMembers(raw json.RawMessage) (map[string]json.RawMessage, bool) {
 		token, _ := d.Token()
 		name, _ := token.(string)
 		var value json.RawMessage
-		if d.Decode(&value) != nil || checkTree(value, 1) == errRepeats { //nolint:errorlint // it is returned as it is
+		if d.Decode(&value) != nil || checkTree(value, tree{depth: 1}) == errRepeats { //nolint:errorlint // it is returned as it is
 			return members, false
 		}
 		if !isNull(value) {
 			members[name] = value
 		}
 	}
-	return members, checkTree(raw, itemLevel) == nil
+	return members, checkTree(raw, tree{depth: itemLevel}) == nil
 }
 
 // judgeItem returns what an item says, or the code of its first fault.

@@ -21,7 +21,7 @@ const maxDepth = 64
 var (
 	errSyntax  = errors.New("is not valid JSON in UTF-8")
 	errRepeats = errors.New("repeats a member name")
-	errDepth   = errors.New("nests deeper than 64 levels")
+	errDepth   = errors.New("nests too deep")
 )
 
 // checkText returns errSyntax unless text is one JSON value in UTF-8. A half of
@@ -61,13 +61,27 @@ func escaped(text []byte) (rune, int) {
 	return rune(n), 5
 }
 
-// checkTree returns errRepeats or errDepth for a valid value whose own level is
-// depth.
-func checkTree(text []byte, depth int) error {
+// tree is where a value is: depth is its own level. Within its member deep, if
+// that is not empty, it may nest to maxEventsDepth.
+type tree struct {
+	depth int
+	deep  string
+}
+
+// limit is how deep the member of a name may nest.
+func (t tree) limit(name string) int {
+	if t.deep != "" && name == t.deep {
+		return maxEventsDepth
+	}
+	return maxDepth
+}
+
+// checkTree returns errRepeats or errDepth for a valid value.
+func checkTree(text []byte, at tree) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
 	var names []map[string]bool // of the objects around; nil for lists
-	isName := false
+	isName, limit := false, maxDepth
 	for {
 		token, err := d.Token()
 		if errors.Is(err, io.EOF) {
@@ -80,7 +94,7 @@ func checkTree(text []byte, depth int) error {
 			if names = append(names, nil); token == json.Delim('{') {
 				names[len(names)-1] = map[string]bool{}
 			}
-			if len(names)+depth-1 > maxDepth {
+			if len(names)+at.depth-1 > limit {
 				return errDepth
 			}
 		case json.Delim('}'), json.Delim(']'):
@@ -92,6 +106,9 @@ func checkTree(text []byte, depth int) error {
 					return errRepeats
 				}
 				seen[token.(string)] = true //nolint:forcetypeassert // as above
+				if len(names) == 1 {
+					limit = at.limit(token.(string)) //nolint:forcetypeassert // as above
+				}
 				isName = false
 				continue
 			}
@@ -102,10 +119,13 @@ func checkTree(text []byte, depth int) error {
 
 // checkBody returns invalid_json unless a body is one JSON value without
 // repeated names and not too deep.
-func checkBody(body []byte) error {
+func checkBody(body []byte) error { return checkDeepBody(body, "") }
+
+// checkDeepBody is checkBody, but for a member that may nest deeper.
+func checkDeepBody(body []byte, deep string) error {
 	err := checkText(body)
 	if err == nil {
-		err = checkTree(body, 1)
+		err = checkTree(body, tree{depth: 1, deep: deep})
 	}
 	if err != nil {
 		return refuse(api.CodeInvalidJSON, "the body "+err.Error())

@@ -27,6 +27,9 @@ type ReplayChunk struct {
 const (
 	replayLimit = 5 << 20
 	maxChunk    = 1_000_000
+	// maxEventsDepth is how deep the body of a chunk may nest within its events:
+	// each level of a page takes two.
+	maxEventsDepth = 512
 )
 
 // ReplayChunks returns the chunks that are stored, in the order of their
@@ -49,20 +52,20 @@ func (s *Server) replay(x *exchange) (reply, error) {
 		s.chunks = append(s.chunks, one)
 		return jsonReply(http.StatusAccepted, api.ReplayResponse{})
 	}
-	first := s.chunks[i].print()
-	return jsonReply(http.StatusAccepted, api.ReplayResponse{Duplicate: true, Conflict: len(first.Differs(one.print())) > 0})
+	first := s.chunks[i].compared()
+	return jsonReply(http.StatusAccepted, api.ReplayResponse{Duplicate: true, Conflict: len(first.Differs(one.compared())) > 0})
 }
 
-// print is what of a chunk is compared: its events, by value.
-func (c *ReplayChunk) print() idempotency.Print {
+// compared is what of a chunk is compared: its events, by value.
+func (c *ReplayChunk) compared() idempotency.Print {
 	body := slices.Concat([]byte(`{"events":`), c.Events, []byte(`}`))
-	return idempotency.NormalJSON().Print(&idempotency.Request{Body: body})
+	return idempotency.NormalJSON(idempotency.Field{Name: "events", Depth: maxEventsDepth}).Print(&idempotency.Request{Body: body})
 }
 
 // readChunk reads the body of replay. It refuses with invalid_json and
 // validation_failed.
 func readChunk(body []byte) (c ReplayChunk, err error) {
-	if err := checkBody(body); err != nil {
+	if err := checkDeepBody(body, "events"); err != nil {
 		return c, err
 	}
 	members, err := readPerson(body)

@@ -80,7 +80,7 @@ export function createRecorder({ extension, settings, store, rrweb, who, stored,
     if (!piece) return storing;
     const { events, ...made } = piece;
     piece = undefined;
-    const head = JSON.stringify({ session_id: made.session, ...who() }).slice(0, -1);
+    const head = (toJSON({ session_id: made.session, ...who() }) ?? '').slice(0, -1);
     const body = (number: number): string => `${head},"chunk":${number},"events":[${events.join()}]}`;
     return (storing = storing.then(() => save({ ...made, body })));
   };
