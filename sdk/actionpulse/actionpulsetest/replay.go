@@ -1,6 +1,7 @@
 package actionpulsetest
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -68,8 +69,16 @@ func readChunk(body []byte) (c ReplayChunk, err error) {
 	if err := checkDeepBody(body, "events"); err != nil {
 		return c, err
 	}
-	members, err := readPerson(body)
-	if err != nil {
+	if bytes.TrimLeft(body, " \t\r\n")[0] != '{' {
+		return c, invalidField("body", "must be a JSON object")
+	}
+	members := map[string]json.RawMessage{}
+	if err := eachMember(body, func(name string, value json.RawMessage) error {
+		if !isNull(value) {
+			members[name] = value
+		}
+		return nil
+	}); err != nil {
 		return c, err
 	}
 	if c.SessionID, err = personID(members, "session_id", true); err != nil {
