@@ -125,6 +125,7 @@ func (s *spender) settle(when string) {
 // acknowledged once, however often it was sent, and one that was not never. At
 // the end the quota is spent to the request.
 func TestQuotaOutlivesKills(t *testing.T) {
+	t.Parallel()
 	s := &spender{T: t, program: program{path: buildBinary(t), data: t.TempDir() + "/data", log: t.TempDir() + "/log"}}
 	s.keys = s.program.init(t.Context(), t)
 	s.address, _ = freeAddresses(t)

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -165,14 +166,18 @@ func (p *process) drain(t *testing.T) {
 	}
 }
 
+// portsTried counts the ports that were given out or were not free: tests that
+// run at the same time get others.
+var portsTried atomic.Int64
+
 // freeAddresses finds two ports on loopback that stay free while no server
 // uses them: the system does not hand them out to connections.
 func freeAddresses(t *testing.T) (first, second string) {
 	t.Helper()
 	var config net.ListenConfig
 	var free []string
-	for offset := 0; len(free) < 2 && offset < 4000; offset++ {
-		address := fmt.Sprintf("127.0.0.1:%d", 20_000+(os.Getpid()*7+offset)%8000)
+	for tries := 0; len(free) < 2 && tries < 4000; tries++ {
+		address := fmt.Sprintf("127.0.0.1:%d", 20_000+(os.Getpid()*7+int(portsTried.Add(1)))%8000)
 		listener, err := config.Listen(t.Context(), "tcp", address)
 		if err != nil {
 			continue
