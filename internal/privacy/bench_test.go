@@ -311,8 +311,8 @@ func (b *bench) get(t testing.TB, jobID string) privacy.Job {
 	return j
 }
 
-// await waits until a job is in a state; the progress never falls.
-func (b *bench) await(t testing.TB, jobID string, s privacy.Status) privacy.Job {
+// await waits until a job has succeeded; the progress never falls.
+func (b *bench) await(t testing.TB, jobID string) privacy.Job {
 	t.Helper()
 	ticker := time.NewTicker(10 * time.Millisecond)
 	defer ticker.Stop()
@@ -322,13 +322,13 @@ func (b *bench) await(t testing.TB, jobID string, s privacy.Status) privacy.Job 
 			t.Fatalf("the progress falls from %d to %d", last, j.Progress)
 		}
 		last = j.Progress
-		if j.Status == s {
+		if j.Status == privacy.Succeeded {
 			return j
 		}
 		select {
 		case <-ticker.C:
 		case <-end:
-			t.Fatalf("the job is %+v, not %s; %v", j, s, b.did())
+			t.Fatalf("the job is %+v, not %s; %v", j, privacy.Succeeded, b.did())
 		}
 	}
 }
