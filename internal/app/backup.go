@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -96,7 +97,11 @@ func Backup(ctx context.Context, p BackupParams) (r BackupReport, err error) {
 		return r, refuseTarget(err)
 	}
 	b := &backupRun{params: p, folder: f, source: s, writer: w, report: &r, replays: replaysInFolder}
-	if err := s.busy(ctx, b.copy); err != nil {
+	err = s.busy(ctx, b.copy)
+	if err == nil {
+		err = s.done()
+	}
+	if err != nil {
 		return r, errors.Join(err, w.Discard())
 	}
 	r.Manifest, err = w.Finish(backup.Manifest{
@@ -104,7 +109,7 @@ func Backup(ctx context.Context, p BackupParams) (r BackupReport, err error) {
 		Replays: b.replays, Acknowledged: b.acknowledged,
 	})
 	if err != nil {
-		return r, err
+		return r, errors.Join(err, w.Discard())
 	}
 	r.Bytes = r.Manifest.Bytes()
 	return r, nil
@@ -200,7 +205,11 @@ func (b *backupRun) blobs(ctx context.Context) error {
 		return nil
 	}
 	unfinished := func(path string) bool { return strings.HasSuffix(path, atomicfile.Temporary("")) }
-	return b.writer.CopyFolder(ctx, b.folder.path(replaysDir), backupData+"/"+replaysDir, unfinished)
+	from := b.folder.path(replaysDir)
+	if _, err := os.Stat(from); errors.Is(err, os.ErrNotExist) {
+		return nil // from before there were recordings; a restore refuses it if there are
+	}
+	return b.writer.CopyFolder(ctx, from, backupData+"/"+replaysDir, unfinished)
 }
 
 // mark writes what was acknowledged when the intake store was copied.

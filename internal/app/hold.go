@@ -16,13 +16,15 @@ import (
 // event store stands still, so that nothing is trimmed either. intake: nobody
 // is erased any more, and a copy of the intake store is there. release: all goes
 // on, since the command has its snapshot of the database; only replays are not
-// deleted until the session ends.
+// deleted until the session ends. done: nothing of this has been let go of
+// before the command had everything.
 const (
 	backupSession = "/backup"
 
 	stepHold    = "hold"
 	stepIntake  = "intake"
 	stepRelease = "release"
+	stepDone    = "done"
 )
 
 // checkpointDir is a copy of the intake store, made of links, while a backup
@@ -85,9 +87,12 @@ func (h *heldServer) step(ctx context.Context, name string) (message, error) {
 	case name == stepHold && h.events == nil:
 		return h.holdEvents(ctx)
 	case name == stepIntake && h.events != nil && len(h.soon) == 1:
-		return h.copyIntake()
+		return h.copyIntake(ctx)
 	case name == stepRelease:
 		h.release()
+		return message{}, nil
+	case name == stepDone && h.events != nil && len(h.soon) == 0:
+		h.end()
 		return message{}, nil
 	default:
 		return message{}, fmt.Errorf("there is no step %q now", name)
@@ -101,13 +106,18 @@ func (h *heldServer) holdEvents(ctx context.Context) (message, error) {
 	if err != nil {
 		return message{}, err
 	}
+	made, err := h.server.folder.readFormat()
+	if err != nil {
+		events.Release()
+		return message{}, err
+	}
 	h.events, h.soon = events, append(h.soon, events.Release)
 	crash.Point("backup.held")
 	bucket, err := h.server.params.Config.Replay.S3()
-	return message{Files: events.Files(), Bucket: bucket != nil}, err
+	return message{Store: made.Store, Files: events.Files(), Bucket: bucket != nil}, err
 }
 
-func (h *heldServer) copyIntake() (message, error) {
+func (h *heldServer) copyIntake(ctx context.Context) (message, error) {
 	h.server.still.erasing.Lock()
 	h.soon = append(h.soon, h.server.still.erasing.Unlock)
 	dir := h.server.folder.path(checkpointDir)
@@ -116,9 +126,9 @@ func (h *heldServer) copyIntake() (message, error) {
 			h.server.params.Log.Warn("a copy that a backup has used is left behind; the next start removes it", "error", err)
 		}
 	})
-	acknowledged, err := h.server.stores.intake.Checkpoint(dir)
+	acknowledged, err := h.server.stores.intake.Checkpoint(ctx, dir)
 	crash.Point("backup.checkpointed")
-	return message{Dir: dir, Acknowledged: acknowledged}, err
+	return message{Dir: checkpointDir, Acknowledged: acknowledged}, err
 }
 
 // release lets everything go on.

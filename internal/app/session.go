@@ -41,7 +41,9 @@ type message struct {
 	Step string `json:"step,omitempty"`
 	// Error is why the server refuses; the session is over then.
 	Error string `json:"error,omitempty"`
-	// Files, Bucket, Dir and Acknowledged belong to the steps of a backup.
+	// Store, Files, Bucket, Dir and Acknowledged belong to the steps of a backup.
+	// Paths are names within the data folder: each side has its own path to it.
+	Store        string   `json:"store,omitempty"`
 	Files        []string `json:"files,omitempty"`
 	Bucket       bool     `json:"bucket,omitempty"`
 	Dir          string   `json:"dir,omitempty"`

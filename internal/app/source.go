@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 
 	"github.com/gofrs/flock"
 
@@ -22,6 +23,8 @@ type source interface {
 	intake() (intakeCopy, error)
 	database(ctx context.Context) (databaseCopy, error)
 	release() error
+	// done returns an error if something may have changed before it was copied.
+	done() error
 	// busy runs fn, which may take long.
 	busy(ctx context.Context, fn func(context.Context) error) error
 	close() error
@@ -84,6 +87,8 @@ func (s *stoppedSource) database(ctx context.Context) (databaseCopy, error) {
 
 func (s *stoppedSource) release() error { return nil }
 
+func (s *stoppedSource) done() error { return nil }
+
 func (s *stoppedSource) busy(ctx context.Context, fn func(context.Context) error) error {
 	return fn(ctx)
 }
@@ -114,12 +119,22 @@ type liveSource struct {
 
 func (s *liveSource) events() (files []string, bucket bool, err error) {
 	answer, err := s.line.do(stepHold)
-	return answer.Files, answer.Bucket, err
+	if err != nil {
+		return nil, false, err
+	}
+	made, err := s.folder.readFormat()
+	if err == nil && made.Store != answer.Store {
+		err = refuse("the running server holds another data folder: %s is not its own", string(s.folder))
+	}
+	for _, name := range answer.Files {
+		files = append(files, s.folder.path(eventsDir, filepath.Base(name)))
+	}
+	return files, answer.Bucket, err
 }
 
 func (s *liveSource) intake() (intakeCopy, error) {
 	answer, err := s.line.do(stepIntake)
-	return intakeCopy{answer.Dir, answer.Acknowledged}, err
+	return intakeCopy{s.folder.path(filepath.Base(answer.Dir)), answer.Acknowledged}, err
 }
 
 func (s *liveSource) database(ctx context.Context) (databaseCopy, error) {
@@ -128,6 +143,11 @@ func (s *liveSource) database(ctx context.Context) (databaseCopy, error) {
 
 func (s *liveSource) release() error {
 	_, err := s.line.do(stepRelease)
+	return err
+}
+
+func (s *liveSource) done() error {
+	_, err := s.line.do(stepDone)
 	return err
 }
 

@@ -65,11 +65,8 @@ func (w *Writer) CopyIfThere(ctx context.Context, from, name string) error {
 }
 
 // CopyFolder takes in every file below a folder that skip does not leave out,
-// by its path within it. A folder that is not there is an empty one.
+// by its path within it.
 func (w *Writer) CopyFolder(ctx context.Context, from, name string, skip func(path string) bool) error {
-	if _, err := os.Stat(from); errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
 	files, err := list(from)
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"sync"
 )
 
@@ -29,18 +30,19 @@ func (s *Store) Hold(ctx context.Context) (*Hold, error) {
 	if _, err := s.writer.Exec(context.WithoutCancel(ctx), "CHECKPOINT"); err != nil {
 		s.opts.Log.DebugContext(ctx, "event store could not be checkpointed before it was held", slog.Any("error", err))
 	}
-	h := &Hold{release: sync.OnceFunc(s.write.Unlock), files: []string{s.opts.Path}}
+	h := &Hold{release: sync.OnceFunc(s.write.Unlock), files: []string{filepath.Base(s.opts.Path)}}
 	switch size, err := s.WALBytes(); {
 	case err != nil:
 		h.Release()
 		return nil, fmt.Errorf("hold event store: %w", err)
 	case size > 0:
-		h.files = append(h.files, s.opts.Path+walSuffix)
+		h.files = append(h.files, h.files[0]+walSuffix)
 	}
 	return h, nil
 }
 
-// Files are the paths of the files that a copy consists of.
+// Files are the names of the files that a copy consists of, in the store's
+// folder.
 func (h *Hold) Files() []string { return h.files }
 
 // Release lets writers go on. It may be called several times.

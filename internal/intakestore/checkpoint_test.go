@@ -1,9 +1,13 @@
 package intakestore_test
 
 import (
+	"context"
+	"errors"
 	"math/rand/v2"
 	"path/filepath"
+	"strconv"
 	"testing"
+	"time"
 
 	"github.com/actionpulse/actionpulse/internal/dedup"
 	"github.com/actionpulse/actionpulse/internal/intakestore"
@@ -32,7 +36,7 @@ func TestCheckpointHoldsWhatWasAcknowledged(t *testing.T) {
 		}
 	}()
 	copied := filepath.Join(filepath.Dir(dir), "copy", "intake")
-	acknowledged, err := s.Checkpoint(copied)
+	acknowledged, err := s.Checkpoint(t.Context(), copied)
 	if err != nil || acknowledged < uint64(len(before)) {
 		t.Fatalf("acknowledged %d, want at least %d: %v", acknowledged, len(before), err)
 	}
@@ -57,5 +61,39 @@ func TestCheckpointHoldsWhatWasAcknowledged(t *testing.T) {
 	records, err := s.Records(1, 1000)
 	if err != nil || uint64(len(records)) != s.State().Last {
 		t.Errorf("%d records, want %d: %v", len(records), s.State().Last, err)
+	}
+}
+
+// Purge empties logs that a copy needs: no copy is begun while it works or
+// waits, and it works once the copies under way are there.
+func TestCheckpointsWaitForPurge(t *testing.T) {
+	t.Parallel()
+	dir := create(t)
+	s := open(t, dir)
+	defer func() { closeStore(t, s) }()
+	commit(t, s, group(1000, newID(rand.New(rand.NewPCG(2, 2)))))
+	view, err := s.Snapshot(func() error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	purged := make(chan error, 1)
+	go func() { purged <- s.Purge(context.Background()) }()
+	waited := false
+	for n := 0; n < 100 && !waited; n++ { // until Purge waits for the view
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		_, err := s.Checkpoint(ctx, filepath.Join(filepath.Dir(dir), strconv.Itoa(n)))
+		cancel()
+		if waited = errors.Is(err, context.DeadlineExceeded); err != nil && !waited {
+			t.Fatal(err)
+		}
+	}
+	if !waited {
+		t.Error("a copy is made beside Purge")
+	}
+	if err := errors.Join(view.Close(), <-purged); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Checkpoint(t.Context(), filepath.Join(filepath.Dir(dir), "after")); err != nil {
+		t.Fatal(err)
 	}
 }

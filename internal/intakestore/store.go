@@ -96,7 +96,7 @@ type Store struct {
 	trimmed atomic.Uint64
 	// trimming keeps records in place while a snapshot is being taken.
 	trimming sync.Mutex
-	// views are held by snapshots, one each, and by Purge, all of them.
+	// views are held by snapshots and checkpoints, one each, and by Purge, all of them.
 	views *semaphore.Weighted
 
 	background sync.WaitGroup
