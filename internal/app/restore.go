@@ -41,7 +41,8 @@ type RestoreReport struct {
 // compares its parts. Until it returns without an error, no server starts on
 // the folder, and it can be restored again. Errors wrap ErrRefused if the backup
 // or the target cannot be used, or the parts do not belong together; a
-// difference that verify finds is in the report.
+// difference that verify finds is in the report, and keeps no server from
+// starting: it may be as old as what was backed up.
 func Restore(ctx context.Context, p RestoreParams) (r RestoreReport, err error) {
 	if r.Manifest, err = backup.Open(p.From); err != nil {
 		return r, refuseBackup(err)
@@ -57,7 +58,7 @@ func Restore(ctx context.Context, p RestoreParams) (r RestoreReport, err error) 
 		return r, err
 	}
 	crash.Point("restore.filled")
-	if r.Verify, err = f.tryOut(ctx, p, r.Manifest); err != nil || !r.Verify.OK {
+	if r.Verify, err = f.tryOut(ctx, p, r.Manifest); err != nil {
 		return r, err
 	}
 	if err := os.Remove(f.path(restoreFile)); err != nil {
@@ -93,15 +94,15 @@ func (p RestoreParams) checkDatabase(m *backup.Manifest) error {
 
 // fill puts everything of a backup into the folder and the database.
 func (f folder) fill(ctx context.Context, p RestoreParams, m *backup.Manifest) (err error) {
-	state, err := f.beginRestore(m)
-	if err != nil {
-		return err
-	}
-	lock, err := f.lock()
+	lock, err := f.lockTarget()
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
+	state, err := f.beginRestore(m)
+	if err != nil {
+		return err
+	}
 	// Files are copied and compared before the database is touched.
 	err = backup.Extract(ctx, backup.ExtractParams{
 		From: p.From, Manifest: m, Prefix: backupData + "/", To: string(f), Progress: p.Progress.of(m.Bytes()),

@@ -7,6 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+
+	"github.com/gofrs/flock"
 
 	"github.com/actionpulse/actionpulse/internal/atomicfile"
 	"github.com/actionpulse/actionpulse/internal/backup"
@@ -23,26 +26,36 @@ type restoring struct {
 	Database string `json:"database,omitempty"`
 }
 
-// beginRestore takes the folder for a restore: an empty one, or one that an
-// earlier restore of the same backup has left.
+// lockTarget makes the folder of a restore and locks it, if it may be used: one
+// that is refused is left as it is.
+func (f folder) lockTarget() (*flock.Flock, error) {
+	if err := os.MkdirAll(string(f), 0o700); err != nil {
+		return nil, fmt.Errorf("make the data folder: %w", err)
+	}
+	if _, err := f.earlierRestore(); err != nil {
+		return nil, err
+	}
+	return f.lock()
+}
+
+// beginRestore takes the folder, which is locked, for a restore: an empty one,
+// or one that an earlier restore has left. What it holds may have changed before
+// it was locked.
 func (f folder) beginRestore(m *backup.Manifest) (restoring, error) {
 	list, err := json.Marshal(m.Files)
 	if err != nil {
 		return restoring{}, fmt.Errorf("begin to restore: %w", err)
 	}
 	state := restoring{Backup: checksum(string(list))}
-	if err := os.MkdirAll(string(f), 0o700); err != nil {
-		return state, fmt.Errorf("make the data folder: %w", err)
-	}
-	if err := os.Chmod(string(f), 0o700); err != nil { //nolint:gosec // a folder
-		return state, fmt.Errorf("make the data folder: %w", err)
-	}
 	before, err := f.earlierRestore()
 	if err != nil {
 		return state, err
 	}
 	if before.Backup == state.Backup {
 		state.Database = before.Database
+	}
+	if err := os.Chmod(string(f), 0o700); err != nil { //nolint:gosec // a folder
+		return state, fmt.Errorf("make the data folder: %w", err)
 	}
 	if err := f.noteRestore(state); err != nil {
 		return state, err
@@ -67,6 +80,7 @@ func (f folder) earlierRestore() (state restoring, err error) {
 	if err != nil {
 		return state, fmt.Errorf("look at the data folder: %w", err)
 	}
+	entries = slices.DeleteFunc(entries, func(e os.DirEntry) bool { return e.Name() == lockFile })
 	if len(entries) > 0 {
 		return state, refuse("%s is not empty: it holds %s; restore into a new folder", string(f), entries[0].Name())
 	}

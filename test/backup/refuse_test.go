@@ -189,6 +189,44 @@ func TestADumpNeedsAnEmptyDatabase(t *testing.T) {
 	}
 }
 
+// A restore that is refused leaves its target as it is, and a folder without
+// its intake store is not taken for a whole one.
+func TestARefusalChangesNothing(t *testing.T) {
+	t.Parallel()
+	site := apptest.New(t)
+	dir, _ := backup(t, site)
+	full := t.TempDir()
+	if err := os.Chmod(full, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(full, "diary"), []byte("mine"))
+	wantRefusal(t, restoreInto(t, dir, full, ""), "not empty")
+	entries, err := os.ReadDir(full)
+	info, statErr := os.Stat(full)
+	if err := errors.Join(err, statErr); err != nil || len(entries) != 1 || info.Mode().Perm() != 0o755 {
+		t.Errorf("%v %v %v", entries, info, err)
+	}
+	// While another restore holds the target nothing in it is touched.
+	data := filepath.Join(t.TempDir(), "data")
+	_, err = app.Restore(t.Context(), app.RestoreParams{From: dir, Data: data, Log: apptest.Discard, Progress: func(string, int64, int64) {
+		if err := restoreInto(t, dir, data, ""); !errors.Is(err, app.ErrRefused) {
+			t.Errorf("beside another: %v", err)
+		}
+	}})
+	if err != nil {
+		t.Error(err)
+	}
+
+	if err := os.RemoveAll(filepath.Join(site.Dir, "intake")); err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(t.TempDir(), "out")
+	_, err = app.Backup(t.Context(), app.BackupParams{Config: site.Config().Folder, Out: out, Log: apptest.Discard})
+	if entries, readErr := os.ReadDir(out); err == nil || readErr != nil || len(entries) > 0 {
+		t.Errorf("without the intake store: %v; %v %v is left", err, entries, readErr)
+	}
+}
+
 // A restore that is cut short leaves a folder on which nothing starts, and which
 // can be restored.
 func TestARestoreThatIsCutShort(t *testing.T) {
