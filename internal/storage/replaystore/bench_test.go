@@ -29,17 +29,17 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// bench is a store with one project, and the service of its replays.
+// bench is a project, and the service of its replays.
 type bench struct {
+	*house
 	*replay.Service
 
-	db     *sqldb.DB
-	params replay.Params
-	dir    string
-	setup  account.SetupResult
-	seen   counted
-	mu     sync.Mutex
-	at     time.Time
+	projectID string
+	params    replay.Params
+	dir       string
+	seen      counted
+	mu        sync.Mutex
+	at        time.Time
 	// full, if set, is why nothing may be written.
 	full error
 }
@@ -62,26 +62,89 @@ func (c *counted) Chunk(r replay.Receipt) {
 	}
 }
 
-// onBoth runs a test on both engines.
-func onBoth(t *testing.T, test func(t *testing.T, b *bench)) {
-	t.Helper()
+// tests are run one after the other on one database for each engine: what
+// sweeps and audits see is all of it.
+var tests = []struct {
+	name string
+	run  func(t *testing.T, b *bench)
+}{
+	{"Chunks", testChunks},
+	{"EightAtOnce", testEightAtOnce},
+	{"Spelling", testSpelling},
+	{"Identity", testIdentity},
+	{"NothingIsTakenWhenItIsRefused", testNothingIsTakenWhenItIsRefused},
+	{"LostCommits", testLostCommits},
+	{"Usage", testUsage},
+	{"WhatWasDeletedStaysDeleted", testWhatWasDeletedStaysDeleted},
+	{"PartsOfAPerson", testPartsOfAPerson},
+	{"Persons", testPersons},
+	{"Retention", testRetention},
+	{"DeletionBesideIntake", testDeletionBesideIntake},
+	{"Sessions", testSessions},
+	{"SweepAndASlowAttempt", testSweepAndASlowAttempt},
+	{"SweepsBesideAttempts", testSweepsBesideAttempts},
+	{"Start", testStart},
+	{"ABlobThatCannotBeDeleted", testABlobThatCannotBeDeleted},
+	{"Damage", testDamage},
+	{"ABlobThatStays", testABlobThatStays},
+}
+
+func TestStore(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]storagetest.OpenFunc{"SQLite": storagetest.SQLite, "PostgreSQL": storagetest.PostgreSQL} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test(t, newBench(t, open))
+			h := newHouse(t, open)
+			for _, test := range tests {
+				t.Run(test.name, func(t *testing.T) { test.run(t, h.newBench(t)) }) //nolint:paralleltest // see tests
+			}
 		})
 	}
 }
 
-func newBench(t *testing.T, open storagetest.OpenFunc) *bench {
+// house is a database with one organization.
+type house struct {
+	db       *sqldb.DB
+	setup    account.SetupResult
+	projects *account.Projects
+}
+
+func newHouse(t *testing.T, open storagetest.OpenFunc) *house {
 	t.Helper()
-	b := &bench{db: storagetest.New(t, open), dir: t.TempDir(), at: time.Date(2026, 5, 31, 10, 0, 0, 0, time.UTC)}
-	accounts := account.NewService(account.Params{Store: sqlstore.New(b.db), Clock: time.Now, Random: rand.Reader})
+	h := &house{db: storagetest.New(t, open)}
+	store := sqlstore.New(h.db)
+	accounts := account.NewService(account.Params{Store: store, Clock: time.Now, Random: rand.Reader})
+	h.projects = account.NewServices(account.ServicesParams{
+		Store: store, Clock: time.Now, Random: rand.Reader, AfterChange: func(_ context.Context, err error) error { return err },
+	}).Projects
 	var err error
-	if b.setup, err = accounts.Setup(t.Context(), account.SetupParams{Organization: "o", Project: "p", Email: "a@b"}); err != nil {
+	if h.setup, err = accounts.Setup(t.Context(), account.SetupParams{Organization: "o", Project: "p", Email: "a@b"}); err != nil {
 		t.Fatal(err)
 	}
+	return h
+}
+
+// newProject makes a project.
+func (h *house) newProject(t *testing.T) string {
+	t.Helper()
+	p, err := h.projects.Create(t.Context(), auditlog.Actor{UserID: h.setup.UserID}, h.setup.OrganizationID, rand.Text())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.ID
+}
+
+// newBench makes a bench with a new project, and nothing of the tests before.
+func (h *house) newBench(t *testing.T) *bench {
+	t.Helper()
+	for _, table := range []string{"replay_chunks", "replay_sessions", "replay_marks", "replay_blobs", "replay_usage"} {
+		if err := h.db.WriteBatch(t.Context(), func(b *sqldb.Batch) error {
+			return b.Run(t.Context(), []sqldb.Statement{{Text: "DELETE FROM " + table}})
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := &bench{house: h, dir: t.TempDir(), at: time.Date(2026, 5, 31, 10, 0, 0, 0, time.UTC), projectID: h.newProject(t)}
 	blobs, err := blobstore.OpenFolder(b.dir)
 	if err != nil {
 		t.Fatal(err)
@@ -124,20 +187,7 @@ func (b *bench) pass(d time.Duration) {
 	b.at = b.at.Add(d)
 }
 
-func (b *bench) project() string { return b.setup.Project.ID }
-
-// other makes another project.
-func (b *bench) other(t *testing.T) string {
-	t.Helper()
-	services := account.NewServices(account.ServicesParams{
-		Store: sqlstore.New(b.db), Clock: time.Now, Random: rand.Reader, AfterChange: func(_ context.Context, err error) error { return err },
-	})
-	p, err := services.Projects.Create(t.Context(), auditlog.Actor{UserID: b.setup.UserID}, b.setup.OrganizationID, "q")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p.ID
-}
+func (b *bench) project() string { return b.projectID }
 
 // body is a chunk; more are members beside the usual ones.
 func body(session string, chunk int, events string, more ...string) string {

@@ -39,103 +39,97 @@ func (s *slow) Put(ctx context.Context, name string, content []byte) error {
 	return err
 }
 
-// TestSweepAndASlowAttempt: an attempt that is slower than the sweep thinks
+// testSweepAndASlowAttempt: an attempt that is slower than the sweep thinks
 // possible loses neither its chunk nor leaves a blob, wherever it was held up.
-func TestSweepAndASlowAttempt(t *testing.T) {
-	onBoth(t, func(t *testing.T, b *bench) {
-		late := func() {
-			b.pass(time.Hour + time.Second)
-			if _, err := b.Sweep(t.Context()); err != nil {
-				t.Error(err)
-			}
+func testSweepAndASlowAttempt(t *testing.T, b *bench) {
+	late := func() {
+		b.pass(time.Hour + time.Second)
+		if _, err := b.Sweep(t.Context()); err != nil {
+			t.Error(err)
 		}
-		soon := func() {
-			b.pass(time.Hour - time.Second)
-			if _, err := b.Sweep(t.Context()); err != nil {
-				t.Error(err)
-			}
+	}
+	soon := func() {
+		b.pass(time.Hour - time.Second)
+		if _, err := b.Sweep(t.Context()); err != nil {
+			t.Error(err)
 		}
-		for i, s := range []*slow{
-			{before: late}, {after: late}, {before: late, after: late}, {before: soon}, {after: soon},
-		} {
-			s.Blobs = b.params.Blobs
-			service := b.service(t, func(p *replay.Params) { p.Blobs = s })
-			r, err := service.Add(t.Context(), replay.Source{ProjectID: b.project()}, []byte(body("s", i, events(fmt.Sprint(i)))))
-			if err != nil || r != first {
-				t.Errorf("%d: %+v, %v", i, r, err)
-			}
-			if got, want := b.read(t, b.project(), "s", int64(i)), events(fmt.Sprint(i)); got != want {
-				t.Errorf("%d: %s, want %s", i, got, want)
-			}
-			if again := s.puts.Load() == 2; again != (i < 3) {
-				t.Errorf("%d: %d attempts", i, s.puts.Load())
-			}
+	}
+	for i, s := range []*slow{
+		{before: late}, {after: late}, {before: late, after: late}, {before: soon}, {after: soon},
+	} {
+		s.Blobs = b.params.Blobs
+		service := b.service(t, func(p *replay.Params) { p.Blobs = s })
+		r, err := service.Add(t.Context(), replay.Source{ProjectID: b.project()}, []byte(body("s", i, events(fmt.Sprint(i)))))
+		if err != nil || r != first {
+			t.Errorf("%d: %+v, %v", i, r, err)
 		}
-		b.sweep(t)
-	})
+		if got, want := b.read(t, b.project(), "s", int64(i)), events(fmt.Sprint(i)); got != want {
+			t.Errorf("%d: %s, want %s", i, got, want)
+		}
+		if again := s.puts.Load() == 2; again != (i < 3) {
+			t.Errorf("%d: %d attempts", i, s.puts.Load())
+		}
+	}
+	b.sweep(t)
 }
 
-// TestSweepsBesideAttempts: whatever the ages, sweeps that take every claim for
+// testSweepsBesideAttempts: whatever the ages, sweeps that take every claim for
 // old and attempts that begin again never leave a row without a blob.
-func TestSweepsBesideAttempts(t *testing.T) {
-	onBoth(t, func(t *testing.T, b *bench) {
-		ctx, stop := context.WithCancel(t.Context())
-		var sweeps, adds sync.WaitGroup
-		sweeps.Go(func() {
-			for ctx.Err() == nil {
-				b.pass(2 * time.Hour)
-				if _, err := b.Sweep(context.Background()); err != nil {
+func testSweepsBesideAttempts(t *testing.T, b *bench) {
+	ctx, stop := context.WithCancel(t.Context())
+	var sweeps, adds sync.WaitGroup
+	sweeps.Go(func() {
+		for ctx.Err() == nil {
+			b.pass(2 * time.Hour)
+			if _, err := b.Sweep(context.Background()); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	var taken, slow atomic.Int64
+	for w := range 4 {
+		adds.Go(func() {
+			for n := range 15 {
+				text := body(fmt.Sprint("s", n%3), n, events(fmt.Sprint(w%2)))
+				_, err := b.Add(context.Background(), replay.Source{ProjectID: b.project()}, []byte(text))
+				f, ok := errors.AsType[*fault.Error](err)
+				switch {
+				case ok && (f.Code == api.CodeUnavailable && f.Details["applied"] == false || f.Code == api.CodeInternal):
+					slow.Add(1) // refused: nothing was taken
+				case err != nil:
 					t.Error(err)
+				default:
+					taken.Add(1)
 				}
 			}
 		})
-		var taken, slow atomic.Int64
-		for w := range 4 {
-			adds.Go(func() {
-				for n := range 15 {
-					text := body(fmt.Sprint("s", n%3), n, events(fmt.Sprint(w%2)))
-					_, err := b.Add(context.Background(), replay.Source{ProjectID: b.project()}, []byte(text))
-					f, ok := errors.AsType[*fault.Error](err)
-					switch {
-					case ok && (f.Code == api.CodeUnavailable && f.Details["applied"] == false || f.Code == api.CodeInternal):
-						slow.Add(1) // refused: nothing was taken
-					case err != nil:
-						t.Error(err)
-					default:
-						taken.Add(1)
-					}
-				}
-			})
-		}
-		adds.Wait()
-		stop()
-		sweeps.Wait()
-		if taken.Load() == 0 {
-			t.Errorf("nothing was taken, %d were too slow", slow.Load())
-		}
-		b.sweep(t)
-	})
+	}
+	adds.Wait()
+	stop()
+	sweeps.Wait()
+	if taken.Load() == 0 {
+		t.Errorf("nothing was taken, %d were too slow", slow.Load())
+	}
+	b.sweep(t)
 }
 
-// TestStart: where no other process uses the store, what was claimed before the
+// testStart: where no other process uses the store, what was claimed before the
 // start is swept at once; elsewhere it may be another's.
-func TestStart(t *testing.T) {
-	onBoth(t, func(t *testing.T, b *bench) {
-		if err := b.params.Store.Claim(t.Context(), []string{"p/00/left"}, b.clock()); err != nil {
-			t.Fatal(err)
+func testStart(t *testing.T, b *bench) {
+	if err := b.params.Store.Claim(t.Context(), []string{"p/00/left"}, b.clock()); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.params.Blobs.Put(t.Context(), "p/00/left", []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	b.pass(time.Second)
+	for _, alone := range []bool{false, true} {
+		s := b.service(t, func(p *replay.Params) { p.Alone = alone })
+		n, err := s.Sweep(t.Context())
+		if err != nil || (n == 1) != alone || (len(b.files(t)) == 0) != alone {
+			t.Errorf("alone %v: %d, %v, %v", alone, n, err, b.files(t))
 		}
-		if err := b.params.Blobs.Put(t.Context(), "p/00/left", []byte("x")); err != nil {
-			t.Fatal(err)
-		}
-		b.pass(time.Second)
-		for _, alone := range []bool{false, true} {
-			s := b.service(t, func(p *replay.Params) { p.Alone = alone })
-			n, err := s.Sweep(t.Context())
-			if err != nil || (n == 1) != alone || (len(b.files(t)) == 0) != alone {
-				t.Errorf("alone %v: %d, %v, %v", alone, n, err, b.files(t))
-			}
-		}
-	})
+	}
 }
 
 // stuck is a store of blobs from which one cannot be deleted.
@@ -152,81 +146,77 @@ func (s stuck) Delete(ctx context.Context, name string) error {
 	return s.Blobs.Delete(ctx, name)
 }
 
-// TestABlobThatCannotBeDeleted keeps neither the others nor itself: it is tried
+// testABlobThatCannotBeDeleted keeps neither the others nor itself: it is tried
 // again.
-func TestABlobThatCannotBeDeleted(t *testing.T) {
-	onBoth(t, func(t *testing.T, b *bench) {
-		for n := range 3 {
-			b.want(t, b.project(), body("s", n, events(fmt.Sprint(n))), first)
-		}
-		name := filepath.ToSlash(b.files(t)[1])
-		s := b.service(t, func(p *replay.Params) { p.Blobs = stuck{p.Blobs, name} })
-		if err := s.Delete(t.Context(), replay.Place{OrganizationID: b.setup.OrganizationID, ProjectID: b.project(), SessionID: "s"}); err != nil {
-			t.Fatal(err)
-		}
-		if files := b.files(t); len(files) != 1 || filepath.ToSlash(files[0]) != name {
-			t.Errorf("%v", files)
-		}
-		if _, err := s.Sweep(t.Context()); err == nil {
-			t.Error("it is not said")
-		}
-		b.sweep(t)
-	})
+func testABlobThatCannotBeDeleted(t *testing.T, b *bench) {
+	for n := range 3 {
+		b.want(t, b.project(), body("s", n, events(fmt.Sprint(n))), first)
+	}
+	name := filepath.ToSlash(b.files(t)[1])
+	s := b.service(t, func(p *replay.Params) { p.Blobs = stuck{p.Blobs, name} })
+	if err := s.Delete(t.Context(), replay.Place{OrganizationID: b.setup.OrganizationID, ProjectID: b.project(), SessionID: "s"}); err != nil {
+		t.Fatal(err)
+	}
+	if files := b.files(t); len(files) != 1 || filepath.ToSlash(files[0]) != name {
+		t.Errorf("%v", files)
+	}
+	if _, err := s.Sweep(t.Context()); err == nil {
+		t.Error("it is not said")
+	}
+	b.sweep(t)
 }
 
-// TestDamage: a blob that is missing or is not what was written is told from
+// testDamage: a blob that is missing or is not what was written is told from
 // one that cannot be asked for, by whoever reads it and by an audit.
-func TestDamage(t *testing.T) {
-	onBoth(t, func(t *testing.T, b *bench) {
-		for n := range 4 {
-			b.want(t, b.project(), body("s", n, events(fmt.Sprint(n))), first)
-		}
-		chunks, err := b.Get(t.Context(), b.project(), "s")
+func testDamage(t *testing.T, b *bench) {
+	for n := range 4 {
+		b.want(t, b.project(), body("s", n, events(fmt.Sprint(n))), first)
+	}
+	chunks, err := b.Get(t.Context(), b.project(), "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := func(n int) string { return filepath.Join(b.dir, filepath.FromSlash(chunks.Chunks[n].Blob)) }
+	content, err := os.ReadFile(path(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	content[len(content)/2] ^= 1
+	for _, err := range []error{
+		os.Remove(path(0)), os.WriteFile(path(1), content, 0o600), os.WriteFile(path(2), nil, 0o600),
+	} {
 		if err != nil {
 			t.Fatal(err)
 		}
-		path := func(n int) string { return filepath.Join(b.dir, filepath.FromSlash(chunks.Chunks[n].Blob)) }
-		content, err := os.ReadFile(path(1))
-		if err != nil {
-			t.Fatal(err)
-		}
-		content[len(content)/2] ^= 1
-		for _, err := range []error{
-			os.Remove(path(0)), os.WriteFile(path(1), content, 0o600), os.WriteFile(path(2), nil, 0o600),
-		} {
+	}
+	for n := range 4 {
+		_, err := b.Open(t.Context(), b.project(), "s", int64(n))
+		if n == 3 {
 			if err != nil {
-				t.Fatal(err)
+				t.Error(err)
 			}
+			continue
 		}
-		for n := range 4 {
-			_, err := b.Open(t.Context(), b.project(), "s", int64(n))
-			if n == 3 {
-				if err != nil {
-					t.Error(err)
-				}
-				continue
-			}
-			mustFail(t, err, api.CodeInternal)
-			if f, ok := errors.AsType[*fault.Error](err); !ok || f.Details["retryable"] != false {
-				t.Errorf("%d: %v", n, err)
-			}
+		mustFail(t, err, api.CodeInternal)
+		if f, ok := errors.AsType[*fault.Error](err); !ok || f.Details["retryable"] != false {
+			t.Errorf("%d: %v", n, err)
 		}
-		a, err := replay.Verify(t.Context(), b.params.Store, b.params.Blobs)
-		if err != nil || a.Chunks != 4 || len(a.Differences) != 3 {
-			t.Errorf("%+v, %v", a, err)
+	}
+	a, err := replay.Verify(t.Context(), b.params.Store, b.params.Blobs)
+	if err != nil || a.Chunks != 4 || len(a.Differences) != 3 {
+		t.Errorf("%+v, %v", a, err)
+	}
+	for n, text := range []string{"chunk 0", "chunk 1", "chunk 2"} {
+		if !strings.Contains(strings.Join(a.Differences, "\n"), text) {
+			t.Errorf("%d: %v", n, a.Differences)
 		}
-		for n, text := range []string{"chunk 0", "chunk 1", "chunk 2"} {
-			if !strings.Contains(strings.Join(a.Differences, "\n"), text) {
-				t.Errorf("%d: %v", n, a.Differences)
-			}
-		}
-		down := b.service(t, func(p *replay.Params) { p.Blobs = silent{} })
-		_, err = down.Open(t.Context(), b.project(), "s", 3)
-		mustFail(t, err, api.CodeUnavailable)
-		if _, err := replay.Verify(t.Context(), b.params.Store, silent{}); err == nil {
-			t.Error("an audit that saw nothing found nothing wrong")
-		}
-	})
+	}
+	down := b.service(t, func(p *replay.Params) { p.Blobs = silent{} })
+	_, err = down.Open(t.Context(), b.project(), "s", 3)
+	mustFail(t, err, api.CodeUnavailable)
+	if _, err := replay.Verify(t.Context(), b.params.Store, silent{}); err == nil {
+		t.Error("an audit that saw nothing found nothing wrong")
+	}
 }
 
 type silent struct{ replay.Blobs }
@@ -251,22 +241,20 @@ func (s stubborn) Delete(ctx context.Context, name string) error {
 	return s.Blobs.Delete(ctx, name)
 }
 
-// TestABlobThatStays keeps no other, on no page, and is told of.
-func TestABlobThatStays(t *testing.T) {
-	onBoth(t, func(t *testing.T, b *bench) {
-		ctx := t.Context()
-		for i := range 150 {
-			err := b.db.Write(ctx, func(q *sqldb.Queries) error {
-				return q.DoomReplayBlob(ctx, sqldb.DoomReplayBlobParams{Name: fmt.Sprintf("%032x", i), Since: 1})
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+// testABlobThatStays keeps no other, on no page, and is told of.
+func testABlobThatStays(t *testing.T, b *bench) {
+	ctx := t.Context()
+	for i := range 150 {
+		err := b.db.Write(ctx, func(q *sqldb.Queries) error {
+			return q.DoomReplayBlob(ctx, sqldb.DoomReplayBlobParams{Name: fmt.Sprintf("%032x", i), Since: 1})
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
-		service := b.service(t, func(p *replay.Params) { p.Blobs = stubborn{p.Blobs, fmt.Sprintf("%032x", 0)} })
-		if n, err := service.Sweep(ctx); n != 149 || !errors.Is(err, errStubborn) {
-			t.Errorf("%d were deleted, %v", n, err)
-		}
-		b.sweep(t)
-	})
+	}
+	service := b.service(t, func(p *replay.Params) { p.Blobs = stubborn{p.Blobs, fmt.Sprintf("%032x", 0)} })
+	if n, err := service.Sweep(ctx); n != 149 || !errors.Is(err, errStubborn) {
+		t.Errorf("%d were deleted, %v", n, err)
+	}
+	b.sweep(t)
 }
