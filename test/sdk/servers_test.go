@@ -34,7 +34,7 @@ type scenario struct {
 // have it. The fake has no privacy jobs.
 var scripted = []api.Code{
 	api.CodePaymentRequired, api.CodeRequestTimeout, api.CodeRateLimited, api.CodeInternal, api.CodeUnavailable, api.CodeQueryTimeout,
-	api.CodeTokenExpired, api.CodePrivacyJobActive,
+	api.CodeTokenExpired, api.CodePrivacyJobActive, api.CodeQuotaExceeded, api.CodeTrialQuotaExceeded,
 }
 
 // TestTheFakeAnswersAsTheRealServer holds every conversation with both servers.
