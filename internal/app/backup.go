@@ -14,6 +14,7 @@ import (
 	"github.com/actionpulse/actionpulse/internal/config"
 	"github.com/actionpulse/actionpulse/internal/crash"
 	"github.com/actionpulse/actionpulse/internal/intakestore"
+	"github.com/actionpulse/actionpulse/internal/privacy"
 	"github.com/actionpulse/actionpulse/internal/storage/sqldb"
 )
 
@@ -190,7 +191,8 @@ func (b *backupRun) rest(ctx context.Context, intake string, database databaseCo
 	if err := b.blobs(ctx); err != nil {
 		return err
 	}
-	for _, name := range []string{settings, secretKeyFile} {
+	// Archives are not copied, since they expire; who began a job is.
+	for _, name := range []string{settings, secretKeyFile, exportsDir + "/" + privacy.ServerFile} {
 		if err := b.writer.CopyIfThere(ctx, b.folder.path(name), backupData+"/"+name); err != nil {
 			return err
 		}

@@ -17,8 +17,9 @@ import (
 )
 
 const (
-	// serverFile holds the id of the server whose folder it is.
-	serverFile = "SERVER"
+	// ServerFile holds the id of the server whose folder it is: jobs that it has
+	// begun are its own.
+	ServerFile = "SERVER"
 	// archiveSuffix ends the name of an archive, unfinishedSuffix that of one
 	// that is being written.
 	archiveSuffix    = ".jsonl"
@@ -38,7 +39,7 @@ func OpenArchives(dir string, random io.Reader) (*Archives, error) {
 		return nil, fmt.Errorf("make the folder of exports: %w", err)
 	}
 	a := &Archives{dir: dir}
-	path := filepath.Join(dir, serverFile)
+	path := filepath.Join(dir, ServerFile)
 	content, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, err := io.ReadFull(random, a.server[:]); err != nil {
