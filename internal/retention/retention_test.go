@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -41,6 +42,8 @@ func TestDaysThatMayBeAskedFor(t *testing.T) {
 // shelf holds what a project has, by the time of its receipt, and gives it up
 // in the way the stores do.
 type shelf struct {
+	// mu guards what a worker changes while a test looks.
+	mu       sync.Mutex
 	projects []Project
 	events   map[uint32][]time.Time
 	chunks   map[string][]time.Time
@@ -62,6 +65,8 @@ func (s *shelf) ListRetention(_ context.Context, after uint32, limit int) ([]Pro
 var errBroken = errors.New("broken")
 
 func (s *shelf) DeleteBefore(_ context.Context, project uint32, before time.Time, _ time.Duration) (int64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if project == s.broken {
 		return 0, errBroken
 	}
@@ -75,6 +80,8 @@ func (s *shelf) DeleteBefore(_ context.Context, project uint32, before time.Time
 type replays struct{ *shelf }
 
 func (r replays) DeleteBefore(_ context.Context, projectID string, before time.Time, most int) (n int, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.chunks[projectID] = slices.DeleteFunc(r.chunks[projectID], func(at time.Time) bool {
 		if n == most || !at.Before(before) {
 			return false
@@ -86,7 +93,11 @@ func (r replays) DeleteBefore(_ context.Context, projectID string, before time.T
 }
 
 func (s *shelf) Deleted(int64, int64) {}
-func (s *shelf) Swept(time.Time)      { s.sweeps++ }
+func (s *shelf) Swept(time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sweeps++
+}
 
 func (s *shelf) worker(rules Rules, now func() time.Time) *Worker {
 	received := s.received
@@ -195,22 +206,27 @@ func TestTheWorkerGoesOn(t *testing.T) {
 			defer close(done)
 			s.worker(Rules{Window: time.Hour, Default: Days{Events: 1, Replays: 1}}, time.Now).Run(ctx, time.Hour)
 		}()
-		<-time.After(24*time.Hour + time.Minute)
-		synctest.Wait()
+		wait := func(d time.Duration) {
+			s.mu.Unlock()
+			<-time.After(d)
+			synctest.Wait()
+			s.mu.Lock()
+		}
+		s.mu.Lock()
+		wait(24*time.Hour + time.Minute)
 		if len(s.events[2]) != 1 || len(s.chunks["b"]) != 2500 || s.sweeps != 0 {
 			t.Errorf("too early, or a failed sweep was said to be whole: %+v", s.sweeps)
 		}
-		<-time.After(time.Hour)
-		synctest.Wait()
+		wait(time.Hour)
 		if len(s.events[2]) != 0 || len(s.chunks["b"]) != 0 || len(s.events[1]) != 1 {
 			t.Errorf("left %d %d %d", len(s.events[2]), len(s.chunks["b"]), len(s.events[1]))
 		}
 		s.broken = 0
-		<-time.After(time.Hour)
-		synctest.Wait()
+		wait(time.Hour)
 		if len(s.events[1]) != 0 || s.sweeps != 1 {
 			t.Errorf("left %d after %d whole sweeps", len(s.events[1]), s.sweeps)
 		}
+		s.mu.Unlock()
 		cancel()
 		<-done
 	})

@@ -94,7 +94,8 @@ func checkAnswer(t *testing.T, response *http.Response, content []byte) error {
 // would be none.
 func TestTheDocumentIsEnforced(t *testing.T) {
 	t.Parallel()
-	const one = `{"id":"01980000-0000-7000-8000-000000000001","name":"x","created_at":"2024-01-01T00:00:00.000Z"}`
+	const one = `{"id":"01980000-0000-7000-8000-000000000001","name":"x","created_at":"2024-01-01T00:00:00.000Z",
+		"retention":{"events_days":null,"replays_days":7,"in_force":{"events_days":null,"replays_days":7}}}`
 	for _, c := range []struct {
 		path    string
 		status  int
