@@ -27,7 +27,7 @@ func (s *Service) Forget() { s.cache.clear() }
 // meanwhile does not stop the announcement.
 func (s *Service) AfterChange(ctx context.Context, err error) error {
 	s.Forget()
-	if s.announce == nil || err != nil && !mayBeApplied(err) {
+	if s.announce == nil || err != nil && !fault.MayBeApplied(err) {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), announceTimeout)
@@ -42,10 +42,4 @@ func (s *Service) AfterChange(ctx context.Context, err error) error {
 	default:
 		return nil
 	}
-}
-
-// mayBeApplied reports whether a failed change may have been made.
-func mayBeApplied(err error) bool {
-	f, ok := errors.AsType[*fault.Error](err)
-	return ok && f.Details["applied"] == "unknown"
 }

@@ -29,9 +29,6 @@ const (
 	maxGroup = 64
 	// maxQueue is how many ops may wait.
 	maxQueue = 20_000
-	// groupAttempts is how often a group is begun whose COMMIT was not
-	// confirmed.
-	groupAttempts = 3
 	// queueAgain is the Retry-After when the queue is full.
 	queueAgain = time.Second
 )
@@ -115,12 +112,9 @@ func (q *queue) do(ctx context.Context, op *Op) error {
 	case err := <-p.done:
 		return err
 	case <-ctx.Done():
-		return fault.Wrap(api.CodeUnavailable, context.Cause(ctx), "the caller has left").With("applied", appliedUnknown)
+		return fault.Wrap(api.CodeUnavailable, context.Cause(ctx), "the caller has left").With("applied", fault.AppliedUnknown)
 	}
 }
-
-// appliedUnknown is the detail "applied" of a change that may have been made.
-const appliedUnknown = "unknown"
 
 func (q *queue) add(p *pending) error {
 	q.mu.Lock()
@@ -230,22 +224,9 @@ func (q *queue) run(group []*pending) {
 }
 
 // apply runs a group, again if it is unknown whether it was committed: every
-// op then either finds what it has made, or does the work anew. Once that is
-// unknown, only a COMMIT that is confirmed makes it known.
+// op then either finds what it has made, or does the work anew.
 func (q *queue) apply(ops []*Op) error {
-	var unknown error
-	for attempt := 1; ; attempt++ {
-		err := q.attempt(ops)
-		if f, ok := errors.AsType[*fault.Error](err); ok && f.Details["applied"] == appliedUnknown {
-			unknown = err
-		}
-		if err == nil || unknown == nil {
-			return err
-		}
-		if attempt == groupAttempts {
-			return unknown
-		}
-	}
+	return fault.UntilKnown(func() error { return q.attempt(ops) })
 }
 
 // attempt runs a group once. A panic ends its transaction, and not the server.

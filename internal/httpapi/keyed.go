@@ -30,7 +30,7 @@ func (x *exchange) settle(err error) error {
 		x.keyState = api.KeyTaken
 		return keyFault(refused)
 	}
-	if f, ok := errors.AsType[*fault.Error](err); ok && f.Details["applied"] == "unknown" {
+	if fault.MayBeApplied(err) {
 		x.keyState = ""
 	}
 	return err

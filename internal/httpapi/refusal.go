@@ -66,7 +66,7 @@ func refusalDetails(x *exchange, f *fault.Error, spec api.Spec) map[string]any {
 		details["retryable"] = spec.Retryable
 	}
 	if _, ok := details["applied"]; !ok && spec.Code == api.CodeUnavailable && x.effect != reads {
-		details["applied"] = "unknown"
+		details["applied"] = fault.AppliedUnknown
 		if !x.begun {
 			details["applied"] = false
 		}

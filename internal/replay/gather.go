@@ -2,7 +2,6 @@ package replay
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -10,15 +9,8 @@ import (
 	"github.com/actionpulse/actionpulse/internal/fault"
 )
 
-const (
-	// maxGroup is how many members share a transaction.
-	maxGroup = 64
-	// groupAttempts is how often a group is run whose COMMIT was not confirmed.
-	groupAttempts = 3
-	// appliedUnknown is the detail "applied" of a change that may have been
-	// made.
-	appliedUnknown = "unknown"
-)
+// maxGroup is how many members share a transaction.
+const maxGroup = 64
 
 // gather has those that arrive at once share a transaction: while one group is
 // being committed the next gathers, and nobody waits when nothing is under way.
@@ -99,22 +91,9 @@ func (g *gather[T]) next() []gathered[T] {
 }
 
 // attempt runs a group, again if it is unknown whether it was committed: each
-// member then either finds what it has made, or does it anew. Once that is
-// unknown, only a COMMIT that is confirmed makes it known.
+// member then either finds what it has made, or does it anew.
 func (g *gather[T]) attempt(members []T) error {
-	var unknown error
-	for attempt := 1; ; attempt++ {
-		err := g.run(context.Background(), members)
-		if f, ok := errors.AsType[*fault.Error](err); ok && f.Details["applied"] == appliedUnknown {
-			unknown = err
-		}
-		if err == nil || unknown == nil {
-			return err
-		}
-		if attempt == groupAttempts {
-			return unknown
-		}
-	}
+	return fault.UntilKnown(func() error { return g.run(context.Background(), members) })
 }
 
 // close refuses new members and returns when those that wait are done.

@@ -19,7 +19,7 @@ func (d *DB) Keys() *keystore.Store { return d.keys }
 // openKeys makes the store of keys. A clock replaces the engine's own.
 func (d *DB) openKeys(clock func() time.Time) (err error) {
 	d.keys, err = keystore.New(keystore.Options{
-		DB: d.reader, Dialect: d.dialect.keys(), Write: d.WriteTx, Unknown: IsUnknown, Clock: clock,
+		DB: d.reader, Dialect: d.dialect.keys(), Write: d.WriteTx, Unknown: fault.MayBeApplied, Clock: clock,
 	})
 	return err
 }
@@ -34,11 +34,4 @@ func (d *DB) migrateKeys(ctx context.Context) error {
 		return fmt.Errorf("migrate %s: %w", d.dialect, err)
 	}
 	return nil
-}
-
-// IsUnknown says whether an error of Write leaves open whether the change was
-// made.
-func IsUnknown(err error) bool {
-	f, ok := errors.AsType[*fault.Error](err)
-	return ok && f.Details["applied"] == appliedUnknown
 }

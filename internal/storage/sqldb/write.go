@@ -20,9 +20,6 @@ const (
 	// writeDelay is the longest wait before the second attempt; it doubles
 	// with each further one.
 	writeDelay = 10 * time.Millisecond
-	// appliedUnknown is the detail "applied" of a change whose COMMIT was not
-	// answered.
-	appliedUnknown = "unknown"
 	// reachAgain is the Retry-After when the database cannot be reached.
 	reachAgain = time.Second
 )
@@ -104,7 +101,7 @@ func onConn(ctx context.Context, pool *sql.DB, fn func(*sql.Conn, *sql.Tx) error
 	}
 	finished = true
 	if err := tx.Commit(); err != nil {
-		return unavailable(errors.Join(err, discard(conn, err)), "the database did not confirm the change", appliedUnknown)
+		return unavailable(errors.Join(err, discard(conn, err)), "the database did not confirm the change", fault.AppliedUnknown)
 	}
 	return nil
 }
