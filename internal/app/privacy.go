@@ -49,7 +49,8 @@ func (s *server) openPrivacy() error {
 	}
 	s.privacy.worker = privacy.NewWorker(params)
 	s.privacy.service = privacy.NewService(privacy.Params{
-		Store: store, Archives: archives, Guard: s.space.guard, Clock: time.Now, Random: rand.Reader, Wake: s.privacy.worker.Wake,
+		Store: store, Archives: archives, Alone: params.LeaseFor == 0, Guard: s.space.guard, Clock: time.Now, Random: rand.Reader,
+		Wake: s.privacy.worker.Wake,
 	})
 	return nil
 }

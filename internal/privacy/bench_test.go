@@ -255,7 +255,8 @@ func newBench(t *testing.T, open storagetest.OpenFunc) *bench {
 	b.archives, err = privacy.OpenArchives(b.dir, rand.Reader)
 	must(t, err)
 	b.service = privacy.NewService(privacy.Params{
-		Store: b.store, Archives: b.archives, Guard: free, Clock: b.now, Random: rand.Reader, Wake: func() { b.wake() },
+		Store: b.store, Archives: b.archives, Alone: b.lease == 0, Guard: free, Clock: b.now, Random: rand.Reader,
+		Wake: func() { b.wake() },
 	})
 	return b
 }

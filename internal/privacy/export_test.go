@@ -2,6 +2,7 @@ package privacy_test
 
 import (
 	"bufio"
+	"crypto/rand"
 	"encoding/json"
 	"io/fs"
 	"os"
@@ -77,6 +78,42 @@ func TestExport(t *testing.T) {
 func (b *bench) gone(t *testing.T) {
 	t.Helper()
 	eventually(t, "there are archives", func() bool { return len(b.files(t)) == 0 })
+}
+
+// TestAnArchiveThatIsNotThere: where it was written it is gone, also after its
+// folder has become another server's, when there is only one; of several servers
+// another one may have it.
+func TestAnArchiveThatIsNotThere(t *testing.T) {
+	t.Parallel()
+	onBothEngines(t, func(t *testing.T, b *bench) {
+		b.work(t)
+		j := b.await(t, b.create(t, privacy.Export, "ada").ID)
+		archives, err := privacy.OpenArchives(filepath.Join(t.TempDir(), "exports"), rand.Reader)
+		must(t, err)
+		other := privacy.NewService(privacy.Params{
+			Store: b.store, Archives: archives, Alone: b.lease == 0, Guard: free, Clock: b.now, Random: rand.Reader, Wake: func() {},
+		})
+		want := api.CodeConflict
+		if b.lease == 0 {
+			want = api.CodeNotFound
+		}
+		if _, err := other.Archive(t.Context(), b.by, b.at, j.ID); code(err) != want {
+			t.Errorf("elsewhere: %v, want %s", err, want)
+		}
+		must(t, os.Remove(b.files(t)[0]))
+		if _, err := b.service.Archive(t.Context(), b.by, b.at, j.ID); code(err) != api.CodeNotFound {
+			t.Errorf("where it was: %v", err)
+		}
+		b.ahead.Add(int64(time.Hour)) // it would be kept no more: nobody has it
+		if _, err := other.Archive(t.Context(), b.by, b.at, j.ID); code(err) != api.CodeNotFound {
+			t.Errorf("elsewhere, later: %v", err)
+		}
+		for _, e := range b.actions(t, j.ID) {
+			if e.Action == auditlog.PrivacyJobDownloaded {
+				t.Errorf("nothing was downloaded: %+v", e)
+			}
+		}
+	})
 }
 
 // TestADeletionRemovesExports: of the person, and of nobody else.

@@ -18,6 +18,9 @@ import (
 type Params struct {
 	Store    Store
 	Archives *Archives
+	// Alone says that no other server uses the store: an archive that is not in
+	// the folder is nowhere then.
+	Alone bool
 	// Guard returns nil, or why nothing may be written now.
 	Guard func() error
 	Clock func() time.Time
@@ -119,8 +122,8 @@ func (s *Service) Cancel(ctx context.Context, by auditlog.Actor, at Place, jobID
 }
 
 // Archive opens the archive of a finished export, which the caller closes, and
-// notes who asked for it. Faults: not_found, also once it is gone; conflict,
-// when there is none or it is on another server; unavailable.
+// notes who asked for it. Faults: not_found, also once it is gone, for whatever
+// reason; conflict, when there is none or it is on another server; unavailable.
 func (s *Service) Archive(ctx context.Context, by auditlog.Actor, at Place, jobID string) (*os.File, error) {
 	j, err := s.Get(ctx, at, jobID)
 	if err != nil {
@@ -132,14 +135,11 @@ func (s *Service) Archive(ctx context.Context, by auditlog.Actor, at Place, jobI
 	case j.Status != Succeeded:
 		return nil, fault.New(api.CodeConflict, "the export is %s", j.Status).With("status", j.Status)
 	case j.ArchiveUntil.IsZero() || !s.now().Before(j.ArchiveUntil):
-		return nil, fault.New(api.CodeNotFound, "the archive is gone: it is kept for a limited time")
+		return nil, noArchive()
 	}
-	file, err := s.params.Archives.open(jobID)
-	if errors.Is(err, os.ErrNotExist) && j.Server != s.params.Archives.Server() {
-		return nil, fault.New(api.CodeConflict, "the archive is on the server that has written it")
-	}
+	file, err := s.openArchive(&j)
 	if err != nil {
-		return nil, fmt.Errorf("open an archive: %w", err)
+		return nil, err
 	}
 	entry, err := s.entry(by, at, auditlog.PrivacyJobDownloaded, &j)
 	if err == nil {
@@ -149,6 +149,22 @@ func (s *Service) Archive(ctx context.Context, by auditlog.Actor, at Place, jobI
 		return nil, errors.Join(err, file.Close())
 	}
 	return file, nil
+}
+
+// openArchive opens the file of an archive that is kept. It may be gone all the
+// same: a backup holds none, and somebody may have removed it.
+func (s *Service) openArchive(j *Job) (*os.File, error) {
+	file, err := s.params.Archives.open(j.ID)
+	switch {
+	case errors.Is(err, os.ErrNotExist) && !s.params.Alone && j.Server != s.params.Archives.Server():
+		return nil, fault.New(api.CodeConflict, "the archive is on the server that has written it")
+	case errors.Is(err, os.ErrNotExist):
+		return nil, noArchive()
+	case err != nil:
+		return nil, fmt.Errorf("open an archive: %w", err)
+	default:
+		return file, nil
+	}
 }
 
 func (s *Service) entry(by auditlog.Actor, at Place, action auditlog.Action, j *Job) (auditlog.Entry, error) {
@@ -161,3 +177,7 @@ func (s *Service) entry(by auditlog.Actor, at Place, action auditlog.Action, j *
 func (s *Service) now() time.Time { return s.params.Clock().UTC().Truncate(time.Microsecond) }
 
 func noJob() error { return fault.New(api.CodeNotFound, "there is no such privacy job") }
+
+func noArchive() error {
+	return fault.New(api.CodeNotFound, "the archive is gone: it is kept for a limited time")
+}
