@@ -117,6 +117,14 @@ func (e privacyEvents) Taken(ctx context.Context, project uint32, p privacy.Pers
 	return taken, err
 }
 
+func (e privacyEvents) KeepTaken(ctx context.Context, project uint32, p privacy.Person, position uint64, others []privacy.Person) error {
+	all := make([]eventstore.Person, len(others))
+	for i, one := range others {
+		all[i] = eventstore.Person(one)
+	}
+	return e.Store.KeepTaken(ctx, eventstore.TakenParams{Project: project, Person: record.Person(p), Position: position, Others: all})
+}
+
 func (e privacyEvents) ForgetTaken(ctx context.Context, project uint32, p privacy.Person, position uint64) error {
 	return e.Store.ForgetTaken(ctx, project, record.Person(p), position)
 }

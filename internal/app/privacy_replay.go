@@ -16,6 +16,15 @@ import (
 // is meant whatever user a chunk was sent with, as it is of events.
 type privacyReplays struct{ service *replay.Service }
 
+func (r privacyReplays) Companions(ctx context.Context, projectID string, p privacy.Person, before time.Time) ([]privacy.Person, error) {
+	found, err := r.service.Companions(ctx, projectID, replay.Person(p), before)
+	all := make([]privacy.Person, len(found))
+	for i, one := range found {
+		all[i] = privacy.Person(one)
+	}
+	return all, err
+}
+
 func (r privacyReplays) DeletePerson(ctx context.Context, projectID string, p privacy.Person, before time.Time) error {
 	_, err := r.service.DeletePerson(ctx, projectID, replay.Part{Person: replay.Person(p), AnyUser: true, ReceivedBefore: before})
 	return err

@@ -3,6 +3,7 @@ package eventstore
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/actionpulse/actionpulse/internal/eventstore/duck"
 	"github.com/actionpulse/actionpulse/internal/identity"
@@ -81,6 +82,43 @@ func (s *Store) Taken(ctx context.Context, project uint32, p Person, position ui
 		return nil, fmt.Errorf("read whose data was taken: %w", err)
 	}
 	return all, nil
+}
+
+// TakenParams says who else had data in common with a person that an erasure at
+// a position has taken: in what is kept elsewhere.
+type TakenParams struct {
+	Project  uint32
+	Person   Person
+	Position uint64
+	Others   []Person
+}
+
+// KeepTaken has [Store.Taken] return others, with empty spans, as long as it
+// returns what the erasure has kept itself; nobody, if that was not applied or
+// is forgotten. It may be repeated. It returns ErrNoPerson if of one of the
+// persons not exactly one id is set.
+func (s *Store) KeepTaken(ctx context.Context, p TakenParams) error {
+	if !p.Person.Valid() || slices.ContainsFunc(p.Others, func(o Person) bool { return !o.Valid() }) {
+		return ErrNoPerson
+	}
+	err := s.writing(ctx, func() error {
+		return transaction(ctx, s.writer, func() error {
+			for _, o := range p.Others {
+				_, err := s.writer.Exec(ctx, `
+					INSERT INTO taken_spans SELECT seq, project, person, nullif(?, ''), nullif(?, ''), 0, 0, received
+					FROM erasures WHERE seq = ? AND project = ? AND person = ?`,
+					o.AnonID, o.UserID, int64(p.Position), int64(p.Project), s.number(p.Project, p.Person))
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		return fmt.Errorf("keep whose data was taken: %w", classify(err))
+	}
+	return nil
 }
 
 // ForgetTaken forgets what [Store.Taken] returns; it stays in the files until

@@ -3,6 +3,7 @@ package eventstore_test
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/actionpulse/actionpulse/internal/eventstore"
@@ -47,6 +48,21 @@ func TestTaken(t *testing.T) {
 		}
 	}
 	want(t, takenOf(t, s, ada, r.Position-1), `null`)
+	keep := func(p eventstore.Person, position uint64, others ...eventstore.Person) error {
+		return s.KeepTaken(t.Context(), eventstore.TakenParams{Project: 1, Person: p, Position: position, Others: others})
+	}
+	for range 2 {
+		if err := keep(ada, r.Position, eventstore.Person{AnonID: "recorded"}, eventstore.Person{UserID: "named"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kept := takenOf(t, s, ada, r.Position)
+	if len(kept) != 7 || !slices.Contains(kept, "recorded 0 0") || !slices.Contains(kept, "named 0 0") {
+		t.Errorf("%v", kept)
+	}
+	if err := keep(ada, r.Position-1, eventstore.Person{AnonID: "nobody's"}); err != nil || len(takenOf(t, s, ada, r.Position)) != 7 {
+		t.Errorf("what no erasure has taken is kept: %v", err)
+	}
 	l.add(1000, erase(eventstore.Person{AnonID: "other"}))
 	l.add(1000, erase(eventstore.Person{AnonID: "x"}))
 	want(t, takenOf(t, s, eventstore.Person{AnonID: "other"}, math.MaxInt64), `["bob 0 0"]`)
@@ -62,6 +78,9 @@ func TestTaken(t *testing.T) {
 	want(t, takenOf(t, s, ada, math.MaxInt64), `null`)
 	want(t, takenOf(t, s, eventstore.Person{AnonID: "x"}, math.MaxInt64), `["bob 0 0"]`)
 	var nobody record.Person
+	if keep(nobody, 1) == nil || keep(ada, 1, nobody) == nil {
+		t.Error("nobody was kept")
+	}
 	if _, err := s.Taken(t.Context(), 1, nobody, 1); err == nil || s.ForgetTaken(t.Context(), 1, nobody, 1) == nil {
 		t.Error("nobody was taken")
 	}

@@ -67,6 +67,9 @@ type parts struct {
 	lost     bool
 	// astray says that the next record is given up by a repair, with its position.
 	astray bool
+	// kept is whom recordings named that were there, and are not any more.
+	kept    []privacy.Taken
+	deleted bool
 	// running is the customer who has an execution under way.
 	running string
 }
@@ -150,7 +153,26 @@ func (p *parts) Spans(context.Context, uint32, string) ([]privacy.Span, error) {
 }
 
 func (p *parts) Taken(context.Context, uint32, privacy.Person, uint64) ([]privacy.Taken, error) {
-	return []privacy.Taken{{Person: privacy.Person{AnonID: "a"}, To: 1}, {Person: privacy.Person{AnonID: "b"}}, {Person: privacy.Person{UserID: "shared"}}}, nil
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]privacy.Taken{
+		{Person: privacy.Person{AnonID: "a"}, To: 1}, {Person: privacy.Person{AnonID: "b"}}, {Person: privacy.Person{UserID: "shared"}},
+	}, p.kept...), nil
+}
+
+func (p *parts) KeepTaken(ctx context.Context, _ uint32, _ privacy.Person, position uint64, others []privacy.Person) error {
+	if position == 0 {
+		return errors.New("no position")
+	}
+	if err := p.step(ctx, "keep"); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, one := range others {
+		p.kept = append(p.kept, privacy.Taken{Person: one})
+	}
+	return nil
 }
 
 func (p *parts) ForgetTaken(ctx context.Context, _ uint32, _ privacy.Person, position uint64) error {
@@ -201,7 +223,23 @@ func (r replays) DeletePerson(ctx context.Context, _ string, _ privacy.Person, b
 	if before.IsZero() {
 		return errors.New("no time")
 	}
-	return r.step(ctx, "replays")
+	if err := r.step(ctx, "replays"); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.deleted = true
+	return nil
+}
+
+// Companions knows them only from the recordings.
+func (r replays) Companions(_ context.Context, _ string, _ privacy.Person, before time.Time) ([]privacy.Person, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.deleted || before.IsZero() {
+		return nil, nil
+	}
+	return []privacy.Person{{AnonID: "recorded"}}, nil
 }
 
 func (r replays) DeleteSpans(ctx context.Context, _ string, spans []privacy.Span, before time.Time) error {

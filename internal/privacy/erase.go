@@ -140,9 +140,17 @@ func pause(ctx context.Context, ticker *time.Ticker) error {
 	}
 }
 
-// eraseReplays deletes the recordings, and what others have of the person: only
-// what applied the record knew who they are, and it is forgotten at last.
+// eraseReplays deletes the recordings, and what others have of the person. Who
+// they are only what applied the record knew, and the recordings, which are asked
+// before they go; it is forgotten at last.
 func (w *Worker) eraseReplays(ctx context.Context, j *Job) error {
+	others, err := w.params.Replays.Companions(ctx, j.Place.ProjectID, j.Person, j.RecordedAt)
+	if err != nil {
+		return err
+	}
+	if err := w.params.Events.KeepTaken(ctx, j.Place.Number, j.Person, j.Position, others); err != nil {
+		return err
+	}
 	if err := w.params.Replays.DeletePerson(ctx, j.Place.ProjectID, j.Person, j.RecordedAt); err != nil {
 		return err
 	}

@@ -91,6 +91,8 @@ type Events interface {
 	// Taken returns whose data the erase records of a person, up to a position,
 	// have taken too.
 	Taken(ctx context.Context, project uint32, p Person, position uint64) ([]Taken, error)
+	// KeepTaken has Taken return others, too, of the erase record at a position.
+	KeepTaken(ctx context.Context, project uint32, p Person, position uint64, others []Person) error
 	// ForgetTaken forgets what Taken returns.
 	ForgetTaken(ctx context.Context, project uint32, p Person, position uint64) error
 	// ExportPerson emits what is stored of a person.
@@ -131,6 +133,9 @@ type Taken struct {
 // Replays keeps session replays. A chunk belongs to the user that it was sent
 // with, and without one to its anonymous id.
 type Replays interface {
+	// Companions returns whom else the chunks of a person name that were received
+	// before a time.
+	Companions(ctx context.Context, projectID string, p Person, before time.Time) ([]Person, error)
 	// DeletePerson deletes the chunks of a person that were received before a
 	// time.
 	DeletePerson(ctx context.Context, projectID string, p Person, before time.Time) error

@@ -133,6 +133,21 @@ func (s *Service) removeBlobs(ctx context.Context, chunks int) {
 	}
 }
 
+// Companions returns whom else the chunks of a person name that were received
+// before a time: the anonymous ids beside a user, or the users beside an
+// anonymous id. What is exported of one of them holds these chunks, too. Fault:
+// validation_failed when no id or both are given.
+func (s *Service) Companions(ctx context.Context, projectID string, p Person, before time.Time) ([]Person, error) {
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	found, err := s.params.Store.ListCompanions(ctx, projectID, p, before)
+	if err != nil {
+		return nil, fmt.Errorf("find who shares replays with a person: %w", err)
+	}
+	return found, nil
+}
+
 // ExportPerson calls fn with each chunk of what belongs to a person, in the order
 // of sessions and numbers; events holds them as they were sent. It ends with
 // fn's error. A chunk that cannot be read ends it, too, as [Service.Open] says;

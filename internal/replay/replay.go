@@ -150,6 +150,10 @@ type Shelf interface {
 	// sessions of a project: those behind a chunk, in the order of sessions and
 	// numbers.
 	ListPersonChunks(ctx context.Context, q PersonQuery) ([]Chunk, error)
+	// ListCompanions returns whom else the chunks of a person name that were
+	// received before a time: the anonymous ids beside a user, or the users beside
+	// an anonymous id.
+	ListCompanions(ctx context.Context, projectID string, p Person, before time.Time) ([]Person, error)
 	// ListBlobs returns at most limit chunks of all projects whose blobs are
 	// above after, in the order of the names of blobs.
 	ListBlobs(ctx context.Context, after string, limit int) ([]Chunk, error)

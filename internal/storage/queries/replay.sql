@@ -39,6 +39,14 @@ WHERE c.project_id = sqlc.arg(project_id) AND c.anon_id = sqlc.arg(anon_id)
   AND (c.session_number > sqlc.arg(after_session) OR c.session_number = sqlc.arg(after_session) AND c.chunk > sqlc.arg(after))
 ORDER BY c.session_number, c.chunk LIMIT sqlc.arg(size);
 
+-- name: ListReplayAnonsOfUser :many
+SELECT DISTINCT anon_id FROM replay_chunks
+WHERE project_id = $1 AND user_id = $2 AND received_at < sqlc.arg(before) AND anon_id IS NOT NULL;
+
+-- name: ListReplayUsersOfAnon :many
+SELECT DISTINCT user_id FROM replay_chunks
+WHERE project_id = $1 AND anon_id = $2 AND received_at < sqlc.arg(before) AND user_id IS NOT NULL;
+
 -- name: ListReplayBlobs :many
 SELECT * FROM replay_chunks WHERE blob > sqlc.arg(after) ORDER BY blob LIMIT sqlc.arg(size);
 

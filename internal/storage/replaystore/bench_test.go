@@ -77,6 +77,7 @@ var tests = []struct {
 	{"Usage", testUsage},
 	{"WhatWasDeletedStaysDeleted", testWhatWasDeletedStaysDeleted},
 	{"PartsOfAPerson", testPartsOfAPerson},
+	{"Companions", testCompanions},
 	{"Persons", testPersons},
 	{"Retention", testRetention},
 	{"DeletionBesideIntake", testDeletionBesideIntake},

@@ -100,6 +100,37 @@ func testWhatWasDeletedStaysDeleted(t *testing.T, b *bench) {
 	b.sweep(t)
 }
 
+// testCompanions: whom else the chunks of a person name, of one project and time.
+func testCompanions(t *testing.T, b *bench) {
+	both := func(session, anon, user string) {
+		b.want(t, b.project(), body(session, 0, events("0"), `"anon_id":"`+anon+`","user_id":"`+user+`"`), first)
+	}
+	both("1", "a", "u")
+	both("2", "a", "u")
+	both("3", "b", "u")
+	both("4", "a", "v")
+	b.want(t, b.project(), body("5", 0, events("0"), `"anon_id":"c"`), first)
+	b.want(t, b.project(), body("6", 0, events("0"), `"user_id":"w"`), first)
+	now := b.clock().Add(time.Second)
+	b.pass(time.Hour)
+	both("7", "late", "u")
+	for of, want := range map[replay.Person][]replay.Person{
+		{UserID: "u"}: {{AnonID: "a"}, {AnonID: "b"}}, {AnonID: "a"}: {{UserID: "u"}, {UserID: "v"}},
+		{AnonID: "c"}: nil, {UserID: "w"}: nil, {UserID: "a"}: nil,
+	} {
+		got, err := b.Companions(t.Context(), b.project(), of, now)
+		slices.SortFunc(got, func(a, b replay.Person) int { return strings.Compare(a.UserID+a.AnonID, b.UserID+b.AnonID) })
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%+v: %v\n%s", of, err, diff)
+		}
+	}
+	if got, err := b.Companions(t.Context(), b.setup.OrganizationID, replay.Person{UserID: "u"}, now); len(got) != 0 || err != nil {
+		t.Errorf("of another project: %v, %v", got, err)
+	}
+	_, err := b.Companions(t.Context(), b.project(), replay.Person{}, now)
+	mustFail(t, err, api.CodeValidationFailed)
+}
+
 // testPartsOfAPerson: what is narrowed by time is what is deleted, and no more;
 // and an anonymous id may be meant whatever the user.
 func testPartsOfAPerson(t *testing.T, b *bench) {

@@ -177,6 +177,31 @@ func listPersonChunks(ctx context.Context, queries *sqldb.Queries, q replay.Pers
 	return all, err
 }
 
+// ListCompanions implements replay.Store.
+func (s *Store) ListCompanions(ctx context.Context, projectID string, p replay.Person, before time.Time) (all []replay.Person, err error) {
+	var found [][]byte
+	if p.UserID != "" {
+		found, err = s.db.Read().ListReplayAnonsOfUser(ctx, sqldb.ListReplayAnonsOfUserParams{
+			ProjectID: projectID, UserID: []byte(p.UserID), Before: before.UnixMicro(),
+		})
+	} else {
+		found, err = s.db.Read().ListReplayUsersOfAnon(ctx, sqldb.ListReplayUsersOfAnonParams{
+			ProjectID: projectID, AnonID: []byte(p.AnonID), Before: before.UnixMicro(),
+		})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read whom chunks name: %w", err)
+	}
+	for _, one := range found {
+		if p.UserID != "" {
+			all = append(all, replay.Person{AnonID: string(one)})
+		} else {
+			all = append(all, replay.Person{UserID: string(one)})
+		}
+	}
+	return all, nil
+}
+
 // micros are milliseconds as the columns have them; the ends of time stay.
 func micros(milli int64) int64 {
 	const most = math.MaxInt64 / 1000

@@ -284,6 +284,40 @@ func (q *Queries) ListReplayAnonChunks(ctx context.Context, arg ListReplayAnonCh
 	return items, nil
 }
 
+const listReplayAnonsOfUser = `-- name: ListReplayAnonsOfUser :many
+SELECT DISTINCT anon_id FROM replay_chunks
+WHERE project_id = $1 AND user_id = $2 AND received_at < $3 AND anon_id IS NOT NULL
+`
+
+type ListReplayAnonsOfUserParams struct {
+	ProjectID string
+	UserID    []byte
+	Before    int64
+}
+
+func (q *Queries) ListReplayAnonsOfUser(ctx context.Context, arg ListReplayAnonsOfUserParams) ([][]byte, error) {
+	rows, err := q.db.QueryContext(ctx, listReplayAnonsOfUser, arg.ProjectID, arg.UserID, arg.Before)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items [][]byte
+	for rows.Next() {
+		var anon_id []byte
+		if err := rows.Scan(&anon_id); err != nil {
+			return nil, err
+		}
+		items = append(items, anon_id)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const listReplayBlobs = `-- name: ListReplayBlobs :many
 SELECT session_number, chunk, project_id, blob, bytes, stored_bytes, user_id, anon_id, received_at, started_at, ended_at, events, pages, errors, clicks FROM replay_chunks WHERE blob > $1 ORDER BY blob LIMIT $2
 `
@@ -652,6 +686,40 @@ func (q *Queries) ListReplayUserChunks(ctx context.Context, arg ListReplayUserCh
 			return nil, err
 		}
 		items = append(items, i)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const listReplayUsersOfAnon = `-- name: ListReplayUsersOfAnon :many
+SELECT DISTINCT user_id FROM replay_chunks
+WHERE project_id = $1 AND anon_id = $2 AND received_at < $3 AND user_id IS NOT NULL
+`
+
+type ListReplayUsersOfAnonParams struct {
+	ProjectID string
+	AnonID    []byte
+	Before    int64
+}
+
+func (q *Queries) ListReplayUsersOfAnon(ctx context.Context, arg ListReplayUsersOfAnonParams) ([][]byte, error) {
+	rows, err := q.db.QueryContext(ctx, listReplayUsersOfAnon, arg.ProjectID, arg.AnonID, arg.Before)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items [][]byte
+	for rows.Next() {
+		var user_id []byte
+		if err := rows.Scan(&user_id); err != nil {
+			return nil, err
+		}
+		items = append(items, user_id)
 	}
 	if err := rows.Close(); err != nil {
 		return nil, err
