@@ -56,8 +56,7 @@ type organizationMonth struct {
 type total struct {
 	Usage
 
-	// replays are the bytes of session replays, as far as is known.
-	replays int64
+	replays replayTally
 }
 
 type projectTally struct {

@@ -16,7 +16,7 @@ func (p *Plan) judge(t *total, month Month) error {
 
 // judgeStorage is judge for what adds bytes and no events.
 func (p *Plan) judgeStorage(t *total, month Month) error {
-	if p.Storage > 0 && t.Bytes+t.replays >= p.Storage {
+	if p.Storage > 0 && t.Bytes+t.replays.bytes() >= p.Storage {
 		return p.usedUp(api.ResourceStorage, p.Storage, month)
 	}
 	return nil

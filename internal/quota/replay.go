@@ -20,7 +20,7 @@ type ReplayStore interface {
 
 // Replays decides whether session replays may be added. They are counted where
 // they are stored, in another store than events and maybe by other servers; the
-// meter is told.
+// meter holds what is on its way there, and is told of the rest.
 type Replays struct {
 	meter *Meter
 	store ReplayStore
@@ -31,20 +31,27 @@ func NewReplays(meter *Meter, store ReplayStore) *Replays {
 	return &Replays{meter: meter, store: store}
 }
 
-// AdmitReplay returns the fault quota_exceeded or trial_quota_exceeded if the
-// organization's storage is used up in the month of a time. Chunks that are
-// being stored at the moment are not counted yet. Plans without a limit of
-// storage cost nothing.
-func (r *Replays) AdmitReplay(ctx context.Context, organization string, at time.Time) error {
+// ReserveReplay takes the bytes of a new chunk, received at a time, out of what
+// is left of the organization's storage in that month, for replays and events
+// alike. The function that it returns must be called once when the chunk's
+// transaction has ended, with whether that has counted the chunk: false gives
+// the bytes back. If nothing is left it returns the fault quota_exceeded or
+// trial_quota_exceeded; as long as anything is, a chunk is admitted whole. Plans
+// without a limit of storage cost nothing.
+func (r *Replays) ReserveReplay(ctx context.Context, organization string, at time.Time, bytes int64) (settle func(counted bool), err error) {
 	if !r.meter.plans.limitStorage() {
-		return nil
+		return func(bool) {}, nil
 	}
 	month := MonthOf(at)
-	plan, bytes, err := r.store.ReplayUsage(ctx, organization, month)
+	plan, counted, err := r.store.ReplayUsage(ctx, organization, month)
 	if err != nil {
-		return fmt.Errorf("read the usage of session replays: %w", err)
+		return nil, fmt.Errorf("read the usage of session replays: %w", err)
 	}
-	return r.meter.admitReplay(organization, plan, month, bytes)
+	key := organizationMonth{organization, month}
+	if err := r.meter.reserveReplay(key, plan, counted, bytes); err != nil {
+		return nil, err
+	}
+	return func(counted bool) { r.meter.settleReplay(key, bytes, counted) }, nil
 }
 
 // Refresh tells the meter what was received of session replays in the month of
@@ -72,14 +79,50 @@ func (p Plans) limitStorage() bool {
 	return false
 }
 
-// admitReplay judges a replay of an organization whose replays of the month have
-// this many bytes.
-func (m *Meter) admitReplay(organization, plan string, month Month, bytes int64) error {
+// replayTally is what an organization's session replays take of a month, in
+// bytes. Who has counted them in the database is not seen there, so the meter
+// keeps its own apart: of what it reads, at least what is not its own is
+// others'. A chunk is therefore never counted twice, however reading, the end of
+// its transaction and settling come upon each other.
+type replayTally struct {
+	// reserved are chunks on their way, counted those whose transaction has ended
+	// well.
+	reserved, counted int64
+	// others are those of other servers and of the time before the start, as far
+	// as is known.
+	others int64
+}
+
+func (t *replayTally) bytes() int64 { return t.reserved + t.counted + t.others }
+
+// learn takes in what the database has counted; what was read last need not be
+// the newest.
+func (t *replayTally) learn(bytes int64) { t.others = max(t.others, bytes-t.reserved-t.counted) }
+
+// reserveReplay judges a chunk of so many bytes when the database has counted so
+// many, and reserves them.
+func (m *Meter) reserveReplay(key organizationMonth, plan string, counted, bytes int64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	total := m.totalOf(organization, month)
-	total.replays = max(total.replays, bytes) // what was read last need not be the newest
-	return m.plans.Of(plan).judgeStorage(total, month)
+	total := m.totalOf(key.organization, key.month)
+	total.replays.learn(counted)
+	if err := m.plans.Of(plan).judgeStorage(total, key.month); err != nil {
+		return err
+	}
+	total.replays.reserved += bytes
+	return nil
+}
+
+// settleReplay ends a reservation. If it is not known whether the chunk was
+// counted, it is taken for not: the next reading finds it, if it was, as others'.
+func (m *Meter) settleReplay(key organizationMonth, bytes int64, counted bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	tally := &m.totalOf(key.organization, key.month).replays
+	tally.reserved -= bytes
+	if counted {
+		tally.counted += bytes
+	}
 }
 
 // setReplays notes what was received of replays in a month, by organization.
@@ -87,7 +130,6 @@ func (m *Meter) setReplays(month Month, bytes map[string]int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for organization, n := range bytes {
-		total := m.totalOf(organization, month)
-		total.replays = max(total.replays, n)
+		m.totalOf(organization, month).replays.learn(n)
 	}
 }

@@ -26,7 +26,9 @@ import (
 //     deleted. A crash between any two steps leaves the row;
 //   - an attempt that was slower than the sweep writes its blob again, under
 //     another name: its own has been doomed once more by then, since the blob
-//     may have been written after the sweep had passed.
+//     may have been written after the sweep had passed. A sweep that is between
+//     the two, and has found nothing to delete, does not take that for its own:
+//     it forgets only what was doomed when it looked.
 //
 // The age decides only how long garbage lies about, and how slow an attempt may
 // be before it has to begin again.
@@ -74,15 +76,15 @@ func (s *Service) doomOld(ctx context.Context) error {
 func (s *Service) deleteDoomed(ctx context.Context) (deleted int, err error) {
 	var first error
 	for after := ""; ; {
-		names, err := s.params.Store.ListDoomed(ctx, after, sweepPage)
+		doomed, err := s.params.Store.ListDoomed(ctx, after, sweepPage)
 		if err != nil {
 			return deleted, fmt.Errorf("look for blobs to delete: %w", err)
 		}
-		if len(names) == 0 {
+		if len(doomed) == 0 {
 			return deleted, first
 		}
-		after = names[len(names)-1]
-		gone, failed := s.deleteBlobs(ctx, names)
+		after = doomed[len(doomed)-1].Name
+		gone, failed := s.deleteBlobs(ctx, doomed)
 		crash.Point("replay.swept")
 		if len(gone) > 0 {
 			if err := s.params.Store.Forget(ctx, gone); err != nil {
@@ -99,16 +101,16 @@ func (s *Service) deleteDoomed(ctx context.Context) (deleted int, err error) {
 	}
 }
 
-// deleteBlobs returns the names that are gone, and the first failure.
-func (s *Service) deleteBlobs(ctx context.Context, names []string) (gone []string, failed error) {
-	for _, name := range names {
-		if err := s.params.Blobs.Delete(ctx, name); err != nil {
+// deleteBlobs returns those that are gone, and the first failure.
+func (s *Service) deleteBlobs(ctx context.Context, doomed []Doomed) (gone []Doomed, failed error) {
+	for _, one := range doomed {
+		if err := s.params.Blobs.Delete(ctx, one.Name); err != nil {
 			if failed == nil {
 				failed = fmt.Errorf("delete a blob: %w", err)
 			}
 			continue
 		}
-		gone = append(gone, name)
+		gone = append(gone, one)
 	}
 	return gone, failed
 }

@@ -169,9 +169,17 @@ type Garbage interface {
 	Doom(ctx context.Context, before, at time.Time, limit int) (int, error)
 	// ListDoomed returns at most limit doomed blobs with names above after, in
 	// the order of their names.
-	ListDoomed(ctx context.Context, after string, limit int) ([]string, error)
-	// Forget takes doomed blobs off the list: they are deleted.
-	Forget(ctx context.Context, names []string) error
+	ListDoomed(ctx context.Context, after string, limit int) ([]Doomed, error)
+	// Forget takes doomed blobs off the list: they are deleted. One that was
+	// doomed once more since it was listed stays there.
+	Forget(ctx context.Context, blobs []Doomed) error
+}
+
+// Doomed is a blob that is to be deleted.
+type Doomed struct {
+	Name string
+	// Since tells one doom from the next.
+	Since int64
 }
 
 // Part is what belongs to a person, or a part of it; what is zero does not

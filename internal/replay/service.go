@@ -29,8 +29,10 @@ const (
 
 // Quota admits new chunks.
 type Quota interface {
-	// AdmitReplay refuses with quota_exceeded and trial_quota_exceeded.
-	AdmitReplay(ctx context.Context, organizationID string, at time.Time) error
+	// ReserveReplay reserves the bytes of a chunk that was received at a time, or
+	// refuses it with quota_exceeded and trial_quota_exceeded. settle must be
+	// called once, with whether the chunk was counted where it is stored.
+	ReserveReplay(ctx context.Context, organizationID string, at time.Time, bytes int64) (settle func(counted bool), err error)
 }
 
 // Observer is told what became of chunks. Its method must be quick.
@@ -66,6 +68,7 @@ type Service struct {
 	// claims and commits gather what arrives at once.
 	claims  *gather[string]
 	commits *gather[*Entry]
+	turns   turns
 	// busy bounds the chunks that are being read and compressed.
 	busy    chan struct{}
 	encoder *zstd.Encoder
@@ -133,7 +136,10 @@ func (s *Service) read(src Source, body []byte) (*Entry, *request, error) {
 	return e, &r, nil
 }
 
+// add judges an entry. Requests of one chunk take turns: the second one neither
+// asks for quota nor writes a blob for what the first is storing.
 func (s *Service) add(ctx context.Context, src Source, e *Entry, r *request) (Receipt, error) {
+	defer s.turns.take(e.ChunkRef)()
 	// A mark is never taken away: who finds one need not write anything.
 	mark, found, err := s.params.Store.FindMark(ctx, e.ChunkRef)
 	if err != nil {
@@ -146,11 +152,22 @@ func (s *Service) add(ctx context.Context, src Source, e *Entry, r *request) (Re
 		return Receipt{}, err
 	}
 	e.ReceivedAt = s.now()
-	if s.params.Quota != nil {
-		if err := s.params.Quota.AdmitReplay(ctx, src.OrganizationID, e.ReceivedAt); err != nil {
-			return Receipt{}, err
-		}
+	if s.params.Quota == nil {
+		return s.write(ctx, e, r)
 	}
+	settle, err := s.params.Quota.ReserveReplay(ctx, src.OrganizationID, e.ReceivedAt, e.Bytes)
+	if err != nil {
+		return Receipt{}, err
+	}
+	counted := false
+	defer func() { settle(counted) }()
+	receipt, err := s.write(ctx, e, r)
+	counted = err == nil && !receipt.Duplicate
+	return receipt, err
+}
+
+// write attempts to be first with a chunk until that is decided.
+func (s *Service) write(ctx context.Context, e *Entry, r *request) (Receipt, error) {
 	blob := s.compress(e, r)
 	for range commitAttempts {
 		if err := s.attempt(ctx, e, blob); err != nil {

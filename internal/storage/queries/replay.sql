@@ -99,7 +99,7 @@ UPDATE replay_blobs SET state = 'doomed', since = sqlc.arg(at) WHERE state = 'pe
 );
 
 -- name: ListDoomedReplayBlobs :many
-SELECT name FROM replay_blobs WHERE state = 'doomed' AND name > sqlc.arg(after) ORDER BY name LIMIT sqlc.arg(size);
+SELECT name, since FROM replay_blobs WHERE state = 'doomed' AND name > sqlc.arg(after) ORDER BY name LIMIT sqlc.arg(size);
 
 -- name: ForgetReplayBlob :exec
-DELETE FROM replay_blobs WHERE name = $1 AND state = 'doomed';
+DELETE FROM replay_blobs WHERE name = $1 AND state = 'doomed' AND since = $2;

@@ -53,9 +53,13 @@ func testChunks(t *testing.T, b *bench) {
 	b.sweep(t)
 }
 
-// testEightAtOnce: of eight bodies for one chunk one is first, and nothing of
-// the others is left.
+// testEightAtOnce: of eight bodies for one chunk, two for each of four servers,
+// one is first, and nothing of the others is left.
 func testEightAtOnce(t *testing.T, b *bench) {
+	servers := make([]*replay.Service, 4)
+	for i := range servers {
+		servers[i] = b.service(t, func(*replay.Params) {})
+	}
 	for round := range 5 {
 		receipts := make([]replay.Receipt, 8)
 		var all sync.WaitGroup
@@ -63,7 +67,7 @@ func testEightAtOnce(t *testing.T, b *bench) {
 			all.Go(func() {
 				src := replay.Source{ProjectID: b.project()}
 				var err error
-				if receipts[i], err = b.Add(context.Background(), src, []byte(body("s", round, events(fmt.Sprint(i/2))))); err != nil {
+				if receipts[i], err = servers[i%4].Add(context.Background(), src, []byte(body("s", round, events(fmt.Sprint(i/2))))); err != nil {
 					t.Error(err)
 				}
 			})
@@ -152,12 +156,12 @@ func testNothingIsTakenWhenItIsRefused(t *testing.T, b *bench) {
 
 	asked := 0
 	strict := b.service(t, func(p *replay.Params) {
-		p.Quota = quotaFunc(func(organization string, at time.Time) error {
+		p.Quota = quotaFunc(func(organization string, at time.Time, bytes int64) (func(bool), error) {
 			asked++
-			if organization != b.setup.OrganizationID || !at.Equal(b.clock()) {
-				t.Errorf("asked about %s at %v", organization, at)
+			if organization != b.setup.OrganizationID || !at.Equal(b.clock()) || bytes != int64(len(events("1"))) {
+				t.Errorf("asked about %d bytes of %s at %v", bytes, organization, at)
 			}
-			return fault.New(api.CodeQuotaExceeded, "enough")
+			return nil, fault.New(api.CodeQuotaExceeded, "enough")
 		})
 	})
 	_, err = strict.Add(t.Context(), src, text)
@@ -179,12 +183,6 @@ func testNothingIsTakenWhenItIsRefused(t *testing.T, b *bench) {
 	}
 	b.want(t, b.project(), string(text), first)
 	b.sweep(t)
-}
-
-type quotaFunc func(organization string, at time.Time) error
-
-func (f quotaFunc) AdmitReplay(_ context.Context, organization string, at time.Time) error {
-	return f(organization, at)
 }
 
 type noBlobs struct{ replay.Blobs }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/actionpulse/actionpulse/internal/replay"
 	"github.com/actionpulse/actionpulse/internal/storage/sqldb"
 )
 
@@ -38,19 +39,23 @@ func (s *Store) Doom(ctx context.Context, before, at time.Time, limit int) (int,
 }
 
 // ListDoomed implements replay.Store.
-func (s *Store) ListDoomed(ctx context.Context, after string, limit int) ([]string, error) {
-	names, err := s.db.Read().ListDoomedReplayBlobs(ctx, sqldb.ListDoomedReplayBlobsParams{After: after, Size: sizeOf(limit)})
+func (s *Store) ListDoomed(ctx context.Context, after string, limit int) ([]replay.Doomed, error) {
+	rows, err := s.db.Read().ListDoomedReplayBlobs(ctx, sqldb.ListDoomedReplayBlobsParams{After: after, Size: sizeOf(limit)})
 	if err != nil {
 		return nil, fmt.Errorf("read doomed blobs: %w", err)
 	}
-	return names, nil
+	all := make([]replay.Doomed, len(rows))
+	for i, row := range rows {
+		all[i] = replay.Doomed{Name: row.Name, Since: row.Since}
+	}
+	return all, nil
 }
 
 // Forget implements replay.Store.
-func (s *Store) Forget(ctx context.Context, names []string) error {
+func (s *Store) Forget(ctx context.Context, blobs []replay.Doomed) error {
 	return s.db.Write(ctx, func(q *sqldb.Queries) error {
-		for _, name := range names {
-			if err := q.ForgetReplayBlob(ctx, name); err != nil {
+		for _, one := range blobs {
+			if err := q.ForgetReplayBlob(ctx, sqldb.ForgetReplayBlobParams{Name: one.Name, Since: one.Since}); err != nil {
 				return fmt.Errorf("forget a blob: %w", err)
 			}
 		}

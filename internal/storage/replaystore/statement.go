@@ -10,8 +10,10 @@ const (
 	takeClaimText = `DELETE FROM replay_blobs WHERE name = $1 AND state = 'pending' RETURNING name`
 
 	// A claim that was doomed meanwhile is doomed once more: its blob may have
-	// been written after it was deleted.
-	doomBlobText = `INSERT INTO replay_blobs (name, state, since) VALUES ($1, 'doomed', $2) ON CONFLICT DO NOTHING`
+	// been written after it was deleted, and before that was noted. A later time
+	// tells the sweep so, whatever clocks say.
+	doomBlobText = `INSERT INTO replay_blobs (name, state, since) VALUES ($1, 'doomed', $2)
+ON CONFLICT (name) DO UPDATE SET since = replay_blobs.since + 1`
 
 	createMarkText = `INSERT INTO replay_marks (project_id, session_hash, chunk, digest, attempt, received_at)
 VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING RETURNING chunk`

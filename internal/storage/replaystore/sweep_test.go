@@ -73,6 +73,49 @@ func testSweepAndASlowAttempt(t *testing.T, b *bench) {
 	b.sweep(t)
 }
 
+// testAttemptWithinASweep: an attempt whose blob is written after the sweep has
+// deleted it, and doomed once more before the sweep has noted that, leaves no
+// blob.
+func testAttemptWithinASweep(t *testing.T, b *bench) {
+	deleted, done := make(chan struct{}), make(chan struct{})
+	sweeper := b.service(t, func(p *replay.Params) {
+		p.Blobs = slowDelete{p.Blobs, func() { close(deleted); <-done }}
+	})
+	var sweep sync.WaitGroup
+	writer := b.service(t, func(p *replay.Params) {
+		p.Blobs = &slow{Blobs: p.Blobs, before: func() {
+			b.pass(time.Hour + time.Second)
+			sweep.Go(func() {
+				if n, err := sweeper.Sweep(context.Background()); n != 1 || err != nil {
+					t.Errorf("%d, %v", n, err)
+				}
+			})
+			<-deleted
+		}}
+	})
+	r, err := writer.Add(t.Context(), replay.Source{ProjectID: b.project()}, []byte(body("s", 0, events("0"))))
+	close(done)
+	sweep.Wait()
+	if err != nil || r != first {
+		t.Errorf("%+v, %v", r, err)
+	}
+	b.sweep(t)
+}
+
+// slowDelete is a store of blobs in which something happens before a deletion is
+// told.
+type slowDelete struct {
+	replay.Blobs
+
+	after func()
+}
+
+func (s slowDelete) Delete(ctx context.Context, name string) error {
+	err := s.Blobs.Delete(ctx, name)
+	s.after()
+	return err
+}
+
 // testSweepsBesideAttempts: whatever the ages, sweeps that take every claim for
 // old and attempts that begin again never leave a row without a blob.
 func testSweepsBesideAttempts(t *testing.T, b *bench) {

@@ -156,16 +156,21 @@ func (q *Queries) FindReplaySession(ctx context.Context, arg FindReplaySessionPa
 }
 
 const forgetReplayBlob = `-- name: ForgetReplayBlob :exec
-DELETE FROM replay_blobs WHERE name = $1 AND state = 'doomed'
+DELETE FROM replay_blobs WHERE name = $1 AND state = 'doomed' AND since = $2
 `
 
-func (q *Queries) ForgetReplayBlob(ctx context.Context, name string) error {
-	_, err := q.db.ExecContext(ctx, forgetReplayBlob, name)
+type ForgetReplayBlobParams struct {
+	Name  string
+	Since int64
+}
+
+func (q *Queries) ForgetReplayBlob(ctx context.Context, arg ForgetReplayBlobParams) error {
+	_, err := q.db.ExecContext(ctx, forgetReplayBlob, arg.Name, arg.Since)
 	return err
 }
 
 const listDoomedReplayBlobs = `-- name: ListDoomedReplayBlobs :many
-SELECT name FROM replay_blobs WHERE state = 'doomed' AND name > $1 ORDER BY name LIMIT $2
+SELECT name, since FROM replay_blobs WHERE state = 'doomed' AND name > $1 ORDER BY name LIMIT $2
 `
 
 type ListDoomedReplayBlobsParams struct {
@@ -173,19 +178,24 @@ type ListDoomedReplayBlobsParams struct {
 	Size  int32
 }
 
-func (q *Queries) ListDoomedReplayBlobs(ctx context.Context, arg ListDoomedReplayBlobsParams) ([]string, error) {
+type ListDoomedReplayBlobsRow struct {
+	Name  string
+	Since int64
+}
+
+func (q *Queries) ListDoomedReplayBlobs(ctx context.Context, arg ListDoomedReplayBlobsParams) ([]ListDoomedReplayBlobsRow, error) {
 	rows, err := q.db.QueryContext(ctx, listDoomedReplayBlobs, arg.After, arg.Size)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var items []string
+	var items []ListDoomedReplayBlobsRow
 	for rows.Next() {
-		var name string
-		if err := rows.Scan(&name); err != nil {
+		var i ListDoomedReplayBlobsRow
+		if err := rows.Scan(&i.Name, &i.Since); err != nil {
 			return nil, err
 		}
-		items = append(items, name)
+		items = append(items, i)
 	}
 	if err := rows.Close(); err != nil {
 		return nil, err

@@ -30,7 +30,16 @@ func testReplayQuota(t *testing.T, h *house) {
 	plans := quota.NewPlans([]quota.Plan{{Name: "kilo", Storage: 1000}, {Name: "trial", Storage: 1000, Trial: true}, {Name: "events", Events: 1}}, "")
 	meter := quota.NewMeter(plans, 202605)
 	replays := quota.NewReplays(meter, h.store)
-	admit := func(organization string) error { return replays.AdmitReplay(t.Context(), organization, at) }
+	reserve := func(organization string, at time.Time) (func(bool), error) {
+		return replays.ReserveReplay(t.Context(), organization, at, 250)
+	}
+	admit := func(organization string) error {
+		settle, err := reserve(organization, at)
+		if err == nil {
+			settle(false)
+		}
+		return err
+	}
 	received(h.setup.Project.ID, 202605, 600)
 	received(h.setup.Project.ID, 202604, 5000)
 	received(theirs, 202605, 2000)
@@ -39,7 +48,8 @@ func testReplayQuota(t *testing.T, h *house) {
 	must(t, admit(h.setup.OrganizationID))
 	must(t, meter.Admit(quota.Addition{Organization: h.setup.OrganizationID, Plan: "kilo", Project: 1, At: at.UnixMilli(), Events: 1, Bytes: 400}))
 	mustFail(t, "replays and events", admit(h.setup.OrganizationID), api.CodeQuotaExceeded)
-	must(t, replays.AdmitReplay(t.Context(), h.setup.OrganizationID, at.Add(time.Second))) // it is June
+	_, err := reserve(h.setup.OrganizationID, at.Add(time.Second)) // it is June
+	must(t, err)
 
 	event := quota.Addition{Organization: other, Plan: "trial", Project: 77, At: at.UnixMilli(), Events: 1, Bytes: 1}
 	must(t, meter.Admit(event)) // nobody has told it of their replays yet
