@@ -28,8 +28,9 @@ secret.key. THE BACKUP HOLDS SECRETS: keep it as safe as the folder.
 
 A server that holds the folder goes on: it takes events in and answers, but new
 events become visible to queries only when its event store has been copied. With
---database a dump is made by pg_dump at the same moment. Replays in a bucket are
-not copied. The folder gets its MANIFEST.json last; without that it is no backup.
+--database a dump is made by pg_dump at the same moment; it must be the one that
+the server is given. Replays in a bucket are not copied: if no server runs, name
+it by --replay.blobs as for serve. The folder gets its MANIFEST.json last; without that it is no backup.
 
 Exit codes: 0 it is made; 1 it could not be made; 2 wrong settings; 5 the data
 folder or the target cannot be used.`
@@ -53,6 +54,12 @@ func (c *backupCommand) Run(ctx context.Context, std streams) error {
 	}
 	if c.JSON {
 		return printJSON(std.stdout, r)
+	}
+	if r.LostReplays > 0 {
+		_, err = fmt.Fprintf(std.stderr, "actionpulse: %d chunks of session replays are lost, and so not in the backup: verify names them\n", r.LostReplays)
+		if err != nil {
+			return err
+		}
 	}
 	_, err = fmt.Fprintf(std.stdout, `Made the backup %s: %d files, %s, position %d.
 Events became visible again after %s.

@@ -6,10 +6,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
-	"github.com/actionpulse/actionpulse/internal/atomicfile"
 	"github.com/actionpulse/actionpulse/internal/backup"
 	"github.com/actionpulse/actionpulse/internal/config"
 	"github.com/actionpulse/actionpulse/internal/crash"
@@ -67,9 +65,12 @@ type BackupReport struct {
 	// Online says that a server was asked to stand still.
 	Online bool `json:"online"`
 	// Held is how long no event became visible, in milliseconds; intake went on.
-	Held     int64            `json:"held_ms"`
-	Bytes    int64            `json:"bytes"`
-	Manifest *backup.Manifest `json:"manifest"`
+	Held  int64 `json:"held_ms"`
+	Bytes int64 `json:"bytes"`
+	// LostReplays counts chunks of session replays whose blobs are not where
+	// they should be, and so are not in the backup either.
+	LostReplays int64            `json:"lost_replays"`
+	Manifest    *backup.Manifest `json:"manifest"`
 }
 
 // Backup copies a data folder, in the order event store, intake store,
@@ -79,8 +80,7 @@ type BackupReport struct {
 // ErrRefused if the folder or the target cannot be used.
 func Backup(ctx context.Context, p BackupParams) (r BackupReport, err error) {
 	f := folder(p.Config.Data)
-	made, err := f.readFormat()
-	if err != nil {
+	if _, err := f.readFormat(); err != nil {
 		return r, err
 	}
 	need, err := f.checkTarget(p.Out)
@@ -93,24 +93,22 @@ func Backup(ctx context.Context, p BackupParams) (r BackupReport, err error) {
 	}
 	_, r.Online = s.(*liveSource)
 	defer func() { err = errors.Join(err, s.close()) }()
-	w, err := backup.Create(p.Out, p.Progress.of(need))
-	if err != nil {
+	b := &backupRun{params: p, folder: f, source: s, report: &r, replays: replaysInFolder}
+	if err := b.check(ctx); err != nil {
+		return r, err
+	}
+	if b.writer, err = backup.Create(p.Out, p.Progress.of(need)); err != nil {
 		return r, refuseTarget(err)
 	}
-	b := &backupRun{params: p, folder: f, source: s, writer: w, report: &r, replays: replaysInFolder}
 	err = s.busy(ctx, b.copy)
 	if err == nil {
 		err = s.done()
 	}
 	if err != nil {
-		return r, errors.Join(err, w.Discard())
+		return r, errors.Join(err, b.writer.Discard())
 	}
-	r.Manifest, err = w.Finish(backup.Manifest{
-		CreatedAt: time.Now().UTC(), Program: p.Program, Store: made.Store, Database: databaseOf(p.Config.Database),
-		Replays: b.replays, Acknowledged: b.acknowledged,
-	})
-	if err != nil {
-		return r, errors.Join(err, w.Discard())
+	if r.Manifest, err = b.finish(); err != nil {
+		return r, err
 	}
 	r.Bytes = r.Manifest.Bytes()
 	return r, nil
@@ -130,9 +128,32 @@ type backupRun struct {
 	source       source
 	writer       *backup.Writer
 	report       *BackupReport
+	made         format
 	acknowledged uint64
 	// replays is where they are, as the manifest says it.
 	replays string
+}
+
+// check refuses, before anything stands still, what would be found out at its
+// end: that a restore has begun before the folder was taken, and that the
+// database is another folder's.
+func (b *backupRun) check(ctx context.Context) (err error) {
+	if b.made, err = b.folder.readFormat(); err != nil {
+		return err
+	}
+	database, err := b.folder.snapshot(ctx, b.params)
+	if err != nil {
+		return err
+	}
+	return database.Close()
+}
+
+// finish makes what was copied a backup, or removes it.
+func (b *backupRun) finish() (*backup.Manifest, error) {
+	return b.writer.Finish(backup.Manifest{
+		CreatedAt: time.Now().UTC(), Program: b.params.Program, Store: b.made.Store, Database: databaseOf(b.params.Config.Database),
+		Replays: b.replays, LostReplays: b.report.LostReplays, Acknowledged: b.acknowledged,
+	})
 }
 
 // copy copies everything, and lets the server go on as soon as the parts
@@ -147,7 +168,7 @@ func (b *backupRun) copy(ctx context.Context) error {
 		return err
 	}
 	b.acknowledged = intake.Acknowledged
-	database, err := b.source.database(ctx)
+	database, err := b.folder.snapshot(ctx, b.params)
 	if err != nil {
 		return err
 	}
@@ -156,7 +177,7 @@ func (b *backupRun) copy(ctx context.Context) error {
 	if err == nil {
 		err = b.rest(ctx, intake.Dir, database)
 	}
-	return errors.Join(err, database.close())
+	return errors.Join(err, database.Close())
 }
 
 func (b *backupRun) events(ctx context.Context) error {
@@ -177,7 +198,7 @@ func (b *backupRun) events(ctx context.Context) error {
 }
 
 // rest copies what stands still by itself now.
-func (b *backupRun) rest(ctx context.Context, intake string, database databaseCopy) error {
+func (b *backupRun) rest(ctx context.Context, intake string, database snapshotCopy) error {
 	skipLock := func(path string) bool { return path == lockFile }
 	if err := b.writer.CopyFolder(ctx, intake, backupData+"/"+intakeDir, skipLock); err != nil {
 		return err
@@ -188,7 +209,7 @@ func (b *backupRun) rest(ctx context.Context, intake string, database databaseCo
 	if err := database.copy(ctx, b.writer); err != nil {
 		return err
 	}
-	if err := b.blobs(ctx); err != nil {
+	if err := b.blobs(ctx, database); err != nil {
 		return err
 	}
 	// Archives are not copied, since they expire; who began a job is.
@@ -200,18 +221,55 @@ func (b *backupRun) rest(ctx context.Context, intake string, database databaseCo
 	return b.writer.Copy(ctx, b.folder.path(formatFile), backupData+"/"+formatFile)
 }
 
-// blobs copies the chunks of replays: the copy of the database is older than
-// this one, so each that it knows is there.
-func (b *backupRun) blobs(ctx context.Context) error {
+// blobPage is how many names of blobs are read at once.
+const blobPage = 1000
+
+// blobs copies the blobs of the chunks that the copy of the database knows, and
+// no other: a blob that no row of it names would never be deleted again. What is
+// about to be written or deleted has no chunk, and its row needs no blob. Those
+// that are lost are counted.
+func (b *backupRun) blobs(ctx context.Context, database snapshotCopy) error {
 	if b.replays == replaysInBucket {
 		return nil
 	}
-	unfinished := func(path string) bool { return strings.HasSuffix(path, atomicfile.Temporary("")) }
-	from := b.folder.path(replaysDir)
-	if _, err := os.Stat(from); errors.Is(err, os.ErrNotExist) {
-		return nil // from before there were recordings; a restore refuses it if there are
+	chunks := int64(0)
+	for after := ""; ; {
+		names, err := database.ListReplayBlobs(ctx, after, blobPage)
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			if err := b.blob(ctx, name); err != nil {
+				return err
+			}
+			after = name
+		}
+		chunks += int64(len(names))
+		if len(names) < blobPage {
+			return b.checkLost(chunks)
+		}
 	}
-	return b.writer.CopyFolder(ctx, from, backupData+"/"+replaysDir, unfinished)
+}
+
+func (b *backupRun) blob(ctx context.Context, name string) error {
+	at := replaysDir + "/" + name
+	err := b.writer.Copy(ctx, b.folder.path(filepath.FromSlash(at)), backupData+"/"+at)
+	if errors.Is(err, os.ErrNotExist) {
+		b.report.LostReplays++
+		return nil
+	}
+	return err
+}
+
+// checkLost refuses a folder that has chunks and not one of their blobs: they
+// are somewhere else, and the backup would say that they are in it. A server
+// knows better where they are.
+func (b *backupRun) checkLost(chunks int64) error {
+	if b.report.Online || chunks == 0 || b.report.LostReplays < chunks {
+		return nil
+	}
+	return refuse("%s holds none of the %d chunks of session recordings: name the bucket that they are in by --replay.blobs; if they are lost, back up while the server runs",
+		replaysDir, chunks)
 }
 
 // mark writes what was acknowledged when the intake store was copied.
@@ -226,32 +284,39 @@ func (b *backupRun) mark(ctx context.Context) error {
 	return b.writer.Add(ctx, backupData+"/"+markFile)
 }
 
-// databaseCopy is the database of the folder, standing still.
-type databaseCopy interface {
-	copy(ctx context.Context, w *backup.Writer) error
-	close() error
-}
-
-// snapshotCopy is a snapshot of a database that is in use.
+// snapshotCopy is a snapshot of the database, which may be in use.
 type snapshotCopy struct {
 	*sqldb.Snapshot
 
 	name, tool string
 }
 
-func (f folder) snapshot(ctx context.Context, p BackupParams) (databaseCopy, error) {
-	s, err := sqldb.OpenSnapshot(ctx, f.sqlOptions(p.Config.Database))
-	if errors.Is(err, sqldb.ErrMissing) {
-		return nil, refuse("the accounts: %w", err)
-	}
+// snapshot takes a snapshot of the database, if it is this folder's.
+func (f folder) snapshot(ctx context.Context, p BackupParams) (c snapshotCopy, err error) {
+	made, err := f.readFormat()
 	if err != nil {
-		return nil, err
+		return c, err
 	}
-	name := backupData + "/" + sqliteFile
+	identity, err := made.identity()
+	if err != nil {
+		return c, err
+	}
+	c = snapshotCopy{name: backupData + "/" + sqliteFile, tool: p.DumpTool}
+	hint := "restore " + sqliteFile + " from a backup of this folder; if the accounts are in PostgreSQL, say the same --database as the server"
 	if p.Config.Database != "" {
-		name = backupDump
+		c.name, hint = backupDump, "say the same --database as the server"
 	}
-	return snapshotCopy{s, name, p.DumpTool}, nil
+	c.Snapshot, err = sqldb.OpenSnapshot(ctx, f.sqlOptions(p.Config.Database))
+	switch {
+	case errors.Is(err, sqldb.ErrMissing), errors.Is(err, sqldb.ErrNewer):
+		return c, refuse("the accounts: %w; %s", err, hint)
+	case err != nil:
+		return c, err
+	case c.Identity() != identity:
+		return c, errors.Join(refuse("the accounts belong to another data folder: %s", hint), c.Close())
+	default:
+		return c, nil
+	}
 }
 
 func (c snapshotCopy) copy(ctx context.Context, w *backup.Writer) error {
@@ -264,5 +329,3 @@ func (c snapshotCopy) copy(ctx context.Context, w *backup.Writer) error {
 	}
 	return w.Add(ctx, c.name)
 }
-
-func (c snapshotCopy) close() error { return c.Close() }

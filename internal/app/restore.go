@@ -25,6 +25,9 @@ type RestoreParams struct {
 	Data string
 	// Database is an empty database of PostgreSQL, for a backup with a dump.
 	Database config.DatabaseURL
+	// Replay is the bucket of a backup whose replays are in one; without it they
+	// are not compared.
+	Replay config.Replay
 	// LoadTool is the program pg_restore; empty means the one in PATH.
 	LoadTool string
 	Progress Progress
@@ -35,21 +38,26 @@ type RestoreParams struct {
 type RestoreReport struct {
 	Manifest *backup.Manifest `json:"manifest"`
 	Verify   audit.Report     `json:"verify"`
+	// ReplaysUnseen says that replays are in a bucket that was not named, and
+	// were not looked at.
+	ReplaysUnseen bool `json:"replays_unseen"`
 }
 
 // Restore makes a data folder of a backup, opens it as a server would, and
 // compares its parts. Until it returns without an error, no server starts on
 // the folder, and it can be restored again. Errors wrap ErrRefused if the backup
-// or the target cannot be used, or the parts do not belong together; a
+// or the target cannot be used, or the parts do not belong together. A
 // difference that verify finds is in the report, and keeps no server from
-// starting: it may be as old as what was backed up.
+// starting: the files are those of the backup, so what was backed up differed,
+// and was served, too.
 func Restore(ctx context.Context, p RestoreParams) (r RestoreReport, err error) {
 	if r.Manifest, err = backup.Open(p.From); err != nil {
 		return r, refuseBackup(err)
 	}
-	if err := p.checkDatabase(r.Manifest); err != nil {
+	if err := errors.Join(p.checkDatabase(r.Manifest), p.checkReplays(r.Manifest)); err != nil {
 		return r, err
 	}
+	r.ReplaysUnseen = p.replaysUnseen(r.Manifest)
 	if err := checkSpace(p.Data, r.Manifest.Bytes()); err != nil {
 		return r, err
 	}
@@ -92,6 +100,22 @@ func (p RestoreParams) checkDatabase(m *backup.Manifest) error {
 	return nil
 }
 
+// checkReplays refuses a bucket for a backup that holds the replays: a server
+// would look for them there.
+func (p RestoreParams) checkReplays(m *backup.Manifest) error {
+	switch {
+	case m.Replays == replaysInFolder && p.Replay.Blobs != "":
+		return refuse("the backup holds the session replays themselves: restore it without --replay.blobs")
+	case m.Replays != replaysInFolder && m.Replays != replaysInBucket:
+		return refuse("the backup says that replays are in a %q, which this version does not know", m.Replays)
+	}
+	return nil
+}
+
+func (p RestoreParams) replaysUnseen(m *backup.Manifest) bool {
+	return m.Replays == replaysInBucket && p.Replay.Blobs == ""
+}
+
 // fill puts everything of a backup into the folder and the database.
 func (f folder) fill(ctx context.Context, p RestoreParams, m *backup.Manifest) (err error) {
 	lock, err := f.lockTarget()
@@ -110,6 +134,9 @@ func (f folder) fill(ctx context.Context, p RestoreParams, m *backup.Manifest) (
 	if err != nil {
 		return errors.Join(refuseBackup(err), f.clear())
 	}
+	if err := f.ensureBlobs(m); err != nil {
+		return err
+	}
 	crash.Point("restore.copied")
 	if err := f.pointTo(p.Database); err != nil {
 		return err
@@ -118,6 +145,18 @@ func (f folder) fill(ctx context.Context, p RestoreParams, m *backup.Manifest) (
 		return nil
 	}
 	return f.fillDatabase(ctx, p, m, state)
+}
+
+// ensureBlobs makes the folder of replays for a backup without any: no chunk was
+// recorded, or each is lost, as verify will say.
+func (f folder) ensureBlobs(m *backup.Manifest) error {
+	if m.Replays == replaysInBucket {
+		return nil
+	}
+	if _, err := os.Stat(f.path(replaysDir)); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return f.makeBlobs()
 }
 
 // fillDatabase loads the dump into a database that is empty, or that an earlier
@@ -153,7 +192,7 @@ func (f folder) fillDatabase(ctx context.Context, p RestoreParams, m *backup.Man
 
 // tryOut opens the folder with all checks of a start, and compares its parts.
 func (f folder) tryOut(ctx context.Context, p RestoreParams, m *backup.Manifest) (audit.Report, error) {
-	s, err := f.open(ctx, openParams{Database: p.Database, Log: p.Log, Restoring: true, NoBlobs: m.Replays == replaysInBucket})
+	s, err := f.open(ctx, openParams{Database: p.Database, Replay: p.Replay, Log: p.Log, Restoring: true, NoBlobs: p.replaysUnseen(m)})
 	if err != nil {
 		return audit.Report{}, err
 	}

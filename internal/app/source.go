@@ -3,25 +3,24 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 
 	"github.com/gofrs/flock"
 
-	"github.com/actionpulse/actionpulse/internal/backup"
 	"github.com/actionpulse/actionpulse/internal/eventstore"
 	"github.com/actionpulse/actionpulse/internal/intakestore"
 )
 
 // source is a data folder that stands still for a backup, part by part: first
-// events, then intake, then database. What was returned stands still until
-// close, only the event store until release.
+// events, then intake; then a snapshot of the database may be taken. What was
+// returned stands still until close, only the event store until release.
 type source interface {
 	// events returns the files of the event store, and whether replays are in a
 	// bucket.
 	events() (files []string, bucket bool, err error)
 	intake() (intakeCopy, error)
-	database(ctx context.Context) (databaseCopy, error)
 	release() error
 	// done returns an error if something may have changed before it was copied.
 	done() error
@@ -41,7 +40,11 @@ type intakeCopy struct {
 func (f folder) openSource(ctx context.Context, p BackupParams) (source, error) {
 	lock, err := f.lock()
 	if err == nil {
-		return &stoppedSource{folder: f, params: p, lock: lock}, nil
+		acknowledged, err := f.checkParts(p)
+		if err != nil {
+			return nil, errors.Join(err, lock.Unlock())
+		}
+		return &stoppedSource{folder: f, params: p, lock: lock, acknowledged: acknowledged}, nil
 	}
 	if !errors.Is(err, errLocked) {
 		return nil, err
@@ -53,13 +56,32 @@ func (f folder) openSource(ctx context.Context, p BackupParams) (source, error) 
 	return &liveSource{folder: f, params: p, line: l}, nil
 }
 
-// stoppedSource is a folder that nobody serves. Nothing of it is opened, so
-// nothing is changed: a folder that an earlier version made, or one that a
-// killed process left behind, is copied as it is.
+// checkParts refuses a folder, which is locked, that lacks one of the parts that
+// no start makes, and returns the last position that was acknowledged. The
+// database is looked at by whoever takes a snapshot of it.
+func (f folder) checkParts(p BackupParams) (acknowledged uint64, err error) {
+	info, err := os.Stat(f.path(eventsDir, eventsFile))
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is no file", f.path(eventsDir, eventsFile))
+	}
+	if err != nil {
+		return 0, refuse("%s cannot be copied: %w; restore %s from a backup of this folder", eventsDir, err, eventsDir)
+	}
+	acknowledged, err = intakestore.Acknowledged(f.intakeOptions(p.Log, nil))
+	if err != nil {
+		return 0, refuse("%s cannot be copied: %w; %s", intakeDir, err, f.repairHint())
+	}
+	return acknowledged, nil
+}
+
+// stoppedSource is a folder that nobody serves. Neither its event store nor its
+// intake store is opened, and nothing is brought up to date: a folder that an
+// earlier version made, or one that a killed process left behind, stays one.
 type stoppedSource struct {
-	folder folder
-	params BackupParams
-	lock   *flock.Flock
+	folder       folder
+	params       BackupParams
+	lock         *flock.Flock
+	acknowledged uint64
 }
 
 func (s *stoppedSource) events() (files []string, bucket bool, err error) {
@@ -68,21 +90,7 @@ func (s *stoppedSource) events() (files []string, bucket bool, err error) {
 }
 
 func (s *stoppedSource) intake() (intakeCopy, error) {
-	acknowledged, err := intakestore.Acknowledged(s.folder.intakeOptions(s.params.Log, nil))
-	if err != nil {
-		return intakeCopy{}, refuse("%s cannot be copied: %w; %s", intakeDir, err, s.folder.repairHint())
-	}
-	return intakeCopy{s.folder.path(intakeDir), acknowledged}, nil
-}
-
-func (s *stoppedSource) database(ctx context.Context) (databaseCopy, error) {
-	if s.params.Config.Database != "" {
-		return s.folder.snapshot(ctx, s.params)
-	}
-	if _, err := os.Stat(s.folder.path(sqliteFile)); err != nil {
-		return nil, refuse("the accounts: %w", err)
-	}
-	return filesCopy{s.folder}, nil
+	return intakeCopy{s.folder.path(intakeDir), s.acknowledged}, nil
 }
 
 func (s *stoppedSource) release() error { return nil }
@@ -94,20 +102,6 @@ func (s *stoppedSource) busy(ctx context.Context, fn func(context.Context) error
 }
 
 func (s *stoppedSource) close() error { return s.lock.Unlock() }
-
-// filesCopy is SQLite's file that nobody has open, with the log that a killed
-// process has left.
-type filesCopy struct{ folder folder }
-
-func (c filesCopy) copy(ctx context.Context, w *backup.Writer) error {
-	if err := w.Copy(ctx, c.folder.path(sqliteFile), backupData+"/"+sqliteFile); err != nil {
-		return err
-	}
-	const log = sqliteFile + "-wal"
-	return w.CopyIfThere(ctx, c.folder.path(log), backupData+"/"+log)
-}
-
-func (filesCopy) close() error { return nil }
 
 // liveSource is a folder that a server holds. The database is read by this
 // process: both engines give several processes one view each.
@@ -135,10 +129,6 @@ func (s *liveSource) events() (files []string, bucket bool, err error) {
 func (s *liveSource) intake() (intakeCopy, error) {
 	answer, err := s.line.do(stepIntake)
 	return intakeCopy{s.folder.path(filepath.Base(answer.Dir)), answer.Acknowledged}, err
-}
-
-func (s *liveSource) database(ctx context.Context) (databaseCopy, error) {
-	return s.folder.snapshot(ctx, s.params)
 }
 
 func (s *liveSource) release() error {

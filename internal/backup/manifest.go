@@ -58,6 +58,9 @@ type Manifest struct {
 	// Replays is where the chunks of session replays are: "folder", and then
 	// they are in the backup, or "bucket", and then they are not.
 	Replays string `json:"replays"`
+	// LostReplays counts chunks that the database knows and that were not in the
+	// folder.
+	LostReplays int64 `json:"lost_replays,omitempty"`
 	// Acknowledged is the last position that had been acknowledged.
 	Acknowledged uint64 `json:"acknowledged"`
 	// Secrets is always true: keys of model providers can be read with what is

@@ -105,15 +105,21 @@ func (w *Writer) Add(ctx context.Context, name string) (err error) {
 func (w *Writer) Discard() error { return Clear(w.dir) }
 
 // Finish makes what was written a backup, which m describes but for its files.
+// If that fails, everything is removed: what looks like a backup is one. The
+// manifest is the last thing that is written, and nothing can fail after it.
 func (w *Writer) Finish(m Manifest) (*Manifest, error) {
 	slices.SortFunc(w.files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
 	m.Version, m.Secrets, m.Files = FormatVersion, true, w.files
-	if err := syncFolders(w.dir); err != nil {
-		return nil, err
+	err := syncFolders(w.dir)
+	if err == nil {
+		err = syncFolder(filepath.Dir(w.dir))
 	}
-	crash.Point("backup.written")
-	if err := m.write(w.dir); err != nil {
-		return nil, err
+	if err == nil {
+		crash.Point("backup.written")
+		err = m.write(w.dir)
 	}
-	return &m, syncFolder(filepath.Dir(w.dir))
+	if err != nil {
+		return nil, errors.Join(err, w.Discard())
+	}
+	return &m, nil
 }

@@ -74,8 +74,12 @@ func (m mark) Close() error {
 }
 
 // Acknowledged returns the last position that was acknowledged, as far as the
-// mark says.
+// mark says, of a store that nobody has open. It returns ErrDamaged if there is
+// no store beside the mark, or no mark.
 func Acknowledged(o Options) (uint64, error) {
+	if _, err := checkManifest(o.Dir); err != nil {
+		return 0, err
+	}
 	m, last, err := openMark(o.Mark)
 	if err != nil {
 		return 0, err

@@ -1,13 +1,10 @@
 package backup_test
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"path/filepath"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,69 +25,6 @@ func client(r *apptest.Running) *conversation.Client {
 	}}
 }
 
-// load sends events and movements until it is stopped, and remembers them with
-// what it heard.
-type load struct {
-	client *conversation.Client
-	stop   atomic.Bool
-	group  sync.WaitGroup
-
-	mu   sync.Mutex
-	said []conversation.Exchange
-	err  error
-}
-
-// requests are those of a writer, by number.
-var requests = []func(writer, n int) conversation.Exchange{
-	func(writer, n int) conversation.Exchange {
-		return conversation.Exchange{
-			As: conversation.AsServer, Method: http.MethodPost, Path: "/v1/track", Repeat: conversation.Duplicates,
-			Body: fmt.Sprintf(`{"events":[{"event_id":"0000000%d-0000-4000-8000-%012d","event":"load","user_id":"u"}]}`, writer, n),
-		}
-	},
-	func(writer, n int) conversation.Exchange {
-		return conversation.Exchange{
-			As: conversation.AsProject, Method: http.MethodPost, Path: "/v1/customers/load/topup", Repeat: conversation.Bytes,
-			Key: fmt.Sprintf("load-%d-%d", writer, n), Body: `{"credit_type":"main","amount":"1"}`,
-		}
-	},
-}
-
-func startLoad(ctx context.Context, c *conversation.Client) *load {
-	l := &load{client: c}
-	for writer, request := range requests {
-		l.group.Go(func() {
-			for n := 1; !l.stop.Load(); n++ {
-				said, _, err := c.Send(ctx, request(writer, n))
-				l.mu.Lock()
-				l.said, l.err = append(l.said, said), err
-				l.mu.Unlock()
-				if err != nil {
-					return
-				}
-			}
-		})
-	}
-	return l
-}
-
-// soFar returns what has been answered by now.
-func (l *load) soFar() []conversation.Exchange {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return append([]conversation.Exchange(nil), l.said...)
-}
-
-// atLeast returns when so many requests have been answered.
-func (l *load) atLeast(t *testing.T, n int) {
-	t.Helper()
-	for len(l.soFar()) < n {
-		if t.Context().Err() != nil {
-			t.Fatal("there is no load")
-		}
-	}
-}
-
 // backup copies a site into a new folder.
 func backup(t *testing.T, s *apptest.Site) (dir string, r app.BackupReport) {
 	t.Helper()
@@ -102,18 +36,24 @@ func backup(t *testing.T, s *apptest.Site) (dir string, r app.BackupReport) {
 	return dir, r
 }
 
-// restore makes a new site of a backup of s.
-func restore(t *testing.T, s *apptest.Site, from string, flags ...string) *apptest.Site {
+// restore makes the folder of another site of a backup of s.
+func restore(t *testing.T, s *apptest.Site, from string, to *apptest.Site) {
 	t.Helper()
-	site := apptest.At(t, filepath.Join(t.TempDir(), "restored"), flags...)
-	site.Setup = s.Setup
+	to.Setup = s.Setup
 	r, err := app.Restore(t.Context(), app.RestoreParams{
-		From: from, Data: site.Dir, Database: site.Config().Database, Log: apptest.Discard,
+		From: from, Data: to.Dir, Database: to.Config().Database, Log: apptest.Discard,
 	})
 	if err != nil || !r.Verify.OK {
 		t.Fatalf("%+v %v", r.Verify, err)
 	}
-	return site
+}
+
+// restoreNew makes a new site of a backup of s.
+func restoreNew(t *testing.T, s *apptest.Site, from string) *apptest.Site {
+	t.Helper()
+	to := apptest.At(t, filepath.Join(t.TempDir(), "restored"))
+	restore(t, s, from, to)
+	return to
 }
 
 // again demands that every request is answered as a repeat.
@@ -132,42 +72,75 @@ func again(t *testing.T, r *apptest.Running, said []conversation.Exchange) {
 // begun, and those that came after it was made are new to it.
 func TestARestoredFolderKnowsEveryRequest(t *testing.T) {
 	t.Parallel()
-	for name, database := range map[string]func() []string{
-		"SQLite":     func() []string { return nil },
-		"PostgreSQL": func() []string { return []string{"--database", pgtest.New(t)} },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			site := apptest.New(t, database()...)
-			r := site.MustServe()
-			said, err := conversation.Talk(t.Context(), client(r), time.Now(), 7)
-			if err != nil {
-				t.Fatal(err)
-			}
-			l := startLoad(t.Context(), client(r))
-			l.atLeast(t, 50)
-			before := l.soFar()
-			dir, report := backup(t, site)
-			during := len(l.soFar())
-			l.atLeast(t, during+50)
-			l.stop.Store(true)
-			l.group.Wait()
-			after := l.said[during+len(requests):]
-			if l.err != nil || !report.Online || during == len(before) {
-				t.Fatalf("%v; online %t, %d requests were answered during the backup", l.err, report.Online, during-len(before))
-			}
-			r.MustStop()
+	t.Run("SQLite", func(t *testing.T) {
+		t.Parallel()
+		site := apptest.New(t)
+		knowsEveryRequest(t, site, site.MustServe(), apptest.At(t, filepath.Join(t.TempDir(), "restored")))
+	})
+	t.Run("PostgreSQL", func(t *testing.T) {
+		t.Parallel()
+		url, other := pgtest.New(t), pgtest.New(t)
+		site := apptest.New(t, "--database", url)
+		write(t, filepath.Join(site.Dir, "config.json"), fmt.Appendf(nil, `{"database":%q,"query":{"time_budget":"3s"}}`, url))
+		r := site.MustServe()
+		databaseMustBeNamed(t, site)
+		restored := apptest.At(t, filepath.Join(t.TempDir(), "restored"), "--database", other)
+		databaseMustBeEmpty(t, knowsEveryRequest(t, site, r, restored), restored, url)
+	})
+}
 
-			restored := restore(t, site, dir, database()...)
-			r = restored.MustServe()
-			again(t, r, append(said, before...))
-			unknown(t, r, after)
-			r.MustStop()
-			if report := restored.Verify(); !report.OK {
-				t.Errorf("%+v", report)
-			}
-		})
+// knowsEveryRequest backs a site up under load, restores it, makes every request
+// again, and returns the backup.
+func knowsEveryRequest(t *testing.T, site *apptest.Site, r *apptest.Running, restored *apptest.Site) (dir string) {
+	t.Helper()
+	said, err := conversation.Talk(t.Context(), client(r), time.Now(), 7)
+	if err != nil {
+		t.Fatal(err)
 	}
+	l := startLoad(t.Context(), client(r))
+	l.atLeast(t, 50)
+	before := l.soFar()
+	dir, report := backup(t, site)
+	during := len(l.soFar())
+	l.atLeast(t, during+50)
+	all := l.stop(t)
+	begun := min(during+len(writers), len(all)) // some may have been under way when the backup was made
+	if !report.Online || during == len(before) || report.LostReplays != 0 {
+		t.Fatalf("%d requests were answered during the backup: %+v", during-len(before), report)
+	}
+	r.MustStop()
+
+	restore(t, site, dir, restored)
+	r = restored.MustServe()
+	least, most := identified(append(said, before...)), identified(append(said, all[:begun]...))
+	if n := events(t, r, "identify"); n < least || n > most {
+		t.Errorf("%v events of identify are in the copy, want %v to %v", n, least, most)
+	}
+	again(t, r, append(said, before...))
+	unknown(t, r, all[begun:])
+	r.MustStop()
+	if report := restored.Verify(); !report.OK {
+		t.Errorf("%+v", report)
+	}
+	return dir
+}
+
+// events returns how many events of a name there are, once everything is
+// stored.
+func events(t *testing.T, r *apptest.Running, name string) float64 {
+	t.Helper()
+	for r.Verify().Backlog > 0 {
+		if t.Context().Err() != nil {
+			t.Fatal("events are not stored")
+		}
+	}
+	status, answer := r.Post("/api/v1/projects/"+r.Setup.Project.ID+"/query", r.Setup.AccessToken, fmt.Sprintf(
+		`{"type":"breakdown","by":"event","measure":"count","from":"2020-01-01T00:00:00Z","to":"2100-01-01T00:00:00Z","where":[],"event":%q}`, name))
+	items, _ := answer["items"].([]any)
+	if status != http.StatusOK || len(items) != 1 {
+		t.Fatalf("%d %v", status, answer)
+	}
+	return items[0].(map[string]any)["value"].(float64)
 }
 
 // unknown demands that requests are new to a server.
@@ -175,7 +148,7 @@ func unknown(t *testing.T, r *apptest.Running, said []conversation.Exchange) {
 	t.Helper()
 	for _, e := range said {
 		now, replayed, err := client(r).Send(t.Context(), e)
-		if err != nil || replayed || strings.Contains(now.Answer, `"duplicates":1`) || now.Status != e.Status {
+		if err != nil || replayed || strings.Contains(now.Answer, `"duplicates":1`) || strings.Contains(now.Answer, `"duplicate":true`) || now.Status != e.Status {
 			t.Fatalf("%s is not new: %d %s %v", e, now.Status, now.Answer, err)
 		}
 	}
@@ -196,7 +169,7 @@ func TestAStoppedFolderIsCopied(t *testing.T) {
 	if report.Online {
 		t.Error("nobody was there to ask")
 	}
-	again(t, restore(t, site, dir).MustServe(), said)
+	again(t, restoreNew(t, site, dir).MustServe(), said)
 	again(t, site.MustServe(), said)
 }
 

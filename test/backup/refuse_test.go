@@ -3,7 +3,6 @@ package backup_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -60,7 +59,7 @@ func TestMixedBackupsAreRefused(t *testing.T) {
 			t.Errorf("with %v of the older a server starts: %v", from, err)
 		}
 	}
-	again := restore(t, site, older)
+	again := restoreNew(t, site, older)
 	if report := again.Verify(); report.Rows+int64(report.Backlog) != 3 {
 		t.Errorf("%+v", report)
 	}
@@ -160,33 +159,52 @@ func TestTargetsMustBeFree(t *testing.T) {
 	wantRefusal(t, restoreInto(t, dir, t.TempDir(), "postgres://h/d"), "without --database")
 }
 
-// On PostgreSQL a dump goes into an empty database only, above all not into the
-// one that is in use.
-func TestADumpNeedsAnEmptyDatabase(t *testing.T) {
-	t.Parallel()
-	url := pgtest.New(t)
-	site := apptest.New(t, "--database", url)
-	write(t, filepath.Join(site.Dir, "config.json"), fmt.Appendf(nil, `{"database":%q,"query":{"time_budget":"3s"}}`, url))
-	dir, _ := backup(t, site)
+// refuseBackup backs a folder up and demands a refusal that leaves nothing behind.
+func refuseBackup(t *testing.T, c config.Folder, want string) {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "out")
+	_, err := app.Backup(t.Context(), app.BackupParams{Config: c, Out: out, Log: apptest.Discard})
+	wantRefusal(t, err, want)
+	if entries, err := os.ReadDir(out); err == nil && len(entries) > 0 || err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%s: %v %v is left", want, entries, err)
+	}
+}
+
+// databaseMustBeNamed: a folder is copied with the database that belongs to it,
+// or not at all, whether a server runs on it, as on this one, or not.
+func databaseMustBeNamed(t *testing.T, site *apptest.Site) {
+	t.Helper()
+	named := site.Config().Folder
+	unnamed, empty := named, named
+	unnamed.Database, empty.Database = "", config.DatabaseURL(pgtest.New(t))
+	refuseBackup(t, unnamed, "say the same --database as the server")
+	refuseBackup(t, empty, "it has no tables; say the same --database as the server")
+	other := apptest.New(t).Config().Folder
+	other.Database = named.Database
+	refuseBackup(t, other, "the accounts belong to another data folder: say the same --database as the server")
+}
+
+// databaseMustBeEmpty: on PostgreSQL a dump goes into an empty database only,
+// above all not into the one that is in use, and the settings of what was
+// restored name the new one.
+func databaseMustBeEmpty(t *testing.T, dir string, restored *apptest.Site, used string) {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(restored.Dir, "config.json"))
+	if err != nil || strings.Contains(string(content), strings.Split(used, "?")[0]) || !strings.Contains(string(content), "3s") {
+		t.Errorf("the settings still name the old database: %s %v", content, err)
+	}
 	data := filepath.Join(t.TempDir(), "data")
 	wantRefusal(t, restoreInto(t, dir, data, ""), "--database")
-	wantRefusal(t, restoreInto(t, dir, data, config.DatabaseURL(url)), "empty database")
-	// The refusal leaves nothing behind that would take the full one for its own.
-	wantRefusal(t, restoreInto(t, dir, data, config.DatabaseURL(url)), "empty database")
-	_, err := app.Restore(t.Context(), app.RestoreParams{
+	for range 2 { // the refusal leaves nothing behind that would take the full one for its own
+		wantRefusal(t, restoreInto(t, dir, data, config.DatabaseURL(used)), "empty database")
+	}
+	_, err = app.Restore(t.Context(), app.RestoreParams{
 		From: dir, Data: data, Database: config.DatabaseURL(pgtest.New(t)), LoadTool: "/nowhere/pg_restore", Log: apptest.Discard,
 	})
 	if err == nil || !strings.Contains(err.Error(), "client programs") {
 		t.Errorf("without pg_restore: %v", err)
 	}
-	other := pgtest.New(t)
-	if err := restoreInto(t, dir, data, config.DatabaseURL(other)); err != nil {
-		t.Fatal(err)
-	}
-	content, err := os.ReadFile(filepath.Join(data, "config.json"))
-	if err != nil || strings.Contains(string(content), strings.Split(url, "?")[0]) || !strings.Contains(string(content), "3s") {
-		t.Errorf("the settings still name the old database: %s %v", content, err)
-	}
+	apptest.At(t, data).MustRefuse("restored to its end")
 }
 
 // A restore that is refused leaves its target as it is, and a folder without
@@ -216,14 +234,50 @@ func TestARefusalChangesNothing(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
+}
 
-	if err := os.RemoveAll(filepath.Join(site.Dir, "intake")); err != nil {
-		t.Fatal(err)
+// A folder that nobody serves is copied as it is, but not without what makes it
+// one.
+func TestAFolderWithoutAPartIsNotCopied(t *testing.T) {
+	t.Parallel()
+	site := apptest.New(t)
+	without := func(parts string) func(string) error {
+		return func(dir string) error {
+			found, err := filepath.Glob(filepath.Join(dir, parts))
+			for _, path := range found {
+				err = errors.Join(err, os.RemoveAll(path))
+			}
+			if len(found) == 0 {
+				t.Errorf("there is no %s", parts)
+			}
+			return err
+		}
 	}
-	out := filepath.Join(t.TempDir(), "out")
-	_, err = app.Backup(t.Context(), app.BackupParams{Config: site.Config().Folder, Out: out, Log: apptest.Discard})
-	if entries, readErr := os.ReadDir(out); err == nil || readErr != nil || len(entries) > 0 {
-		t.Errorf("without the intake store: %v; %v %v is left", err, entries, readErr)
+	with := func(name, content string) func(string) error {
+		return func(dir string) error { return os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600) }
+	}
+	for _, one := range []struct {
+		change func(dir string) error
+		want   string
+	}{
+		{without("events"), "events cannot be copied"},
+		{without("events/events.duckdb"), "events cannot be copied"},
+		{without("intake"), "intake cannot be copied"},
+		{without("intake/M*"), "intake cannot be copied"},
+		{without("ACKNOWLEDGED"), "ACKNOWLEDGED is missing"},
+		{without("actionpulse.db"), "restore actionpulse.db from a backup"},
+		{with("actionpulse.db", ""), "it has no tables"},
+		{without("FORMAT"), "is not a data folder"},
+		{with("FORMAT", "{"), "FORMAT is malformed"},
+		{with("FORMAT", `{"version":1,"store":"0"}`), "the store identity in FORMAT is malformed"},
+		{with("FORMAT", `{"version":1,"store":"00000000000000000000000000000000"}`), "the accounts belong to another data folder"},
+		{with("RESTORING", "{}"), "not restored to its end"},
+	} {
+		folder := apptest.At(t, site.Copy())
+		if err := one.change(folder.Dir); err != nil {
+			t.Fatal(err)
+		}
+		refuseBackup(t, folder.Config().Folder, one.want)
 	}
 }
 
@@ -283,8 +337,10 @@ func TestABackupThatIsCutShort(t *testing.T) {
 		}
 		return err
 	}
-	for _, at := range []string{"events.duckdb", "intake/", "actionpulse.db"} {
-		_ = cut(at, nil)
+	// At the end everything is there, but the manifest cannot be written.
+	for _, at := range []string{"events.duckdb", "intake/", "actionpulse.db", "data/FORMAT"} {
+		how := map[string]func(){"data/FORMAT": func() { _ = os.MkdirAll(filepath.Join(dir, "MANIFEST.json", "x"), 0o700) }}[at]
+		_ = cut(at, how)
 		r.TrackNew(1)
 		for _, err := os.Stat(filepath.Join(site.Dir, "intake.checkpoint")); !errors.Is(err, os.ErrNotExist); {
 			if t.Context().Err() != nil {
@@ -303,7 +359,7 @@ func TestABackupThatIsCutShort(t *testing.T) {
 	if err := <-stopped; err != nil {
 		t.Error(err)
 	}
-	if report := site.Verify(); !report.OK || report.Backlog != 0 || report.Rows != 3 {
+	if report := site.Verify(); !report.OK || report.Backlog != 0 || report.Rows != 4 {
 		t.Errorf("%+v", report)
 	}
 }

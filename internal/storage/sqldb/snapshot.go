@@ -14,7 +14,8 @@ type Snapshot struct {
 	pool    *sql.DB
 	conn    *sql.Conn
 	// name is what the engine calls it for others, empty on SQLite.
-	name string
+	name     string
+	identity [16]byte
 }
 
 // CopyParams say where a snapshot is copied to.
@@ -29,8 +30,10 @@ type CopyParams struct {
 }
 
 // OpenSnapshot opens a snapshot of an existing store, which may be in use by
-// another process. It changes nothing, the schema included: ErrMissing says
-// that there is no store. The snapshot must be closed.
+// another process. It changes nothing of what is stored, the schema included;
+// on SQLite it may bring into the file what a killed process has left beside
+// it. ErrMissing says that there is no store, ErrNewer that this program does not
+// know it. The snapshot must be closed.
 func OpenSnapshot(ctx context.Context, o Options) (*Snapshot, error) {
 	dialect, err := dialectOf(o)
 	if err != nil {
@@ -46,10 +49,59 @@ func OpenSnapshot(ctx context.Context, o Options) (*Snapshot, error) {
 	if s.conn, err = s.pool.Conn(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("connect to %s: %w", dialect, err), s.pool.Close())
 	}
-	if s.name, err = dialect.snapshot(ctx, s.conn); err != nil {
+	if err = s.begin(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("take a snapshot of %s: %w", dialect, err), s.Close())
 	}
 	return s, nil
+}
+
+func (s *Snapshot) begin(ctx context.Context) (err error) {
+	if s.name, err = s.dialect.snapshot(ctx, s.conn); err != nil {
+		return err
+	}
+	made, err := s.has(ctx, migrationsTable)
+	if err == nil && !made {
+		err = fmt.Errorf("%w: it has no tables", ErrMissing)
+	}
+	if err == nil {
+		s.identity, err = readIdentity(ctx, s.conn, s.dialect)
+	}
+	return err
+}
+
+func (s *Snapshot) has(ctx context.Context, table string) (bool, error) {
+	var n int
+	if err := s.conn.QueryRowContext(ctx, s.dialect.hasTable(), table).Scan(&n); err != nil {
+		return false, fmt.Errorf("look for the table %s: %w", table, err)
+	}
+	return n > 0, nil
+}
+
+// Identity returns the 16 bytes the store was created with.
+func (s *Snapshot) Identity() [16]byte { return s.identity }
+
+// ListReplayBlobs returns at most so many names of blobs that chunks of session
+// replays have, in order, after one. A store from before there were any has
+// none.
+func (s *Snapshot) ListReplayBlobs(ctx context.Context, after string, limit int) (names []string, err error) {
+	there, err := s.has(ctx, "replay_chunks")
+	if err != nil || !there {
+		return nil, err
+	}
+	// Of an earlier version's table no other column need be there.
+	rows, err := s.conn.QueryContext(ctx, `SELECT blob FROM replay_chunks WHERE blob > $1 ORDER BY blob LIMIT $2`, after, limit)
+	if err != nil {
+		return nil, fmt.Errorf("list the blobs of replays: %w", err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return nil, fmt.Errorf("list the blobs of replays: %w", err)
+		}
+		names = append(names, name)
+	}
+	return names, rows.Err()
 }
 
 // CopyTo writes the snapshot into a file: a store of its own on SQLite, a dump

@@ -28,16 +28,9 @@ func (p postgresDialect) observer() (*sql.DB, error) {
 
 // snapshot begins a transaction that pg_dump can join. It ends with the
 // connection.
-func (p postgresDialect) snapshot(ctx context.Context, conn *sql.Conn) (name string, err error) {
+func (postgresDialect) snapshot(ctx context.Context, conn *sql.Conn) (name string, err error) {
 	if _, err := conn.ExecContext(ctx, "BEGIN READ ONLY ISOLATION LEVEL REPEATABLE READ"); err != nil {
 		return "", err
-	}
-	var tables int
-	if err := conn.QueryRowContext(ctx, p.hasTable(), migrationsTable).Scan(&tables); err != nil {
-		return "", err
-	}
-	if tables == 0 {
-		return "", fmt.Errorf("%w: it has no tables", ErrMissing)
 	}
 	err = conn.QueryRowContext(ctx, "SELECT pg_export_snapshot()").Scan(&name)
 	return name, err

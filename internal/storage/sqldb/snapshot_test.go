@@ -30,6 +30,12 @@ func copySnapshot(t *testing.T, d *DB, o Options) (path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if s.Identity() != d.Identity() {
+		t.Errorf("the snapshot is of %x, want %x", s.Identity(), d.Identity())
+	}
+	if names, err := s.ListReplayBlobs(t.Context(), "", 10); err != nil || len(names) != 0 {
+		t.Errorf("got %v, %v", names, err)
+	}
 	count(t, d)
 	path = filepath.Join(t.TempDir(), "copy")
 	if err := errors.Join(s.CopyTo(t.Context(), CopyParams{Path: path}), s.Close()); err != nil {

@@ -144,22 +144,27 @@ func (d *DB) createMeta(ctx context.Context, identity [16]byte) error {
 	})
 }
 
-func (d *DB) readMeta(ctx context.Context) error {
-	m, err := d.Read().GetMeta(ctx)
+func (d *DB) readMeta(ctx context.Context) (err error) {
+	d.identity, err = readIdentity(ctx, d.reader, d.dialect)
+	return err
+}
+
+// readIdentity returns the identity of a store that this program knows.
+func readIdentity(ctx context.Context, from DBTX, store dialect) (id [16]byte, err error) {
+	m, err := New(from).GetMeta(ctx)
 	if errors.Is(err, sql.ErrNoRows) {
-		return fmt.Errorf("%w in %s: its creation was not finished", ErrMissing, d.dialect)
+		return id, fmt.Errorf("%w in %s: its creation was not finished", ErrMissing, store)
 	}
 	if err != nil {
-		return fmt.Errorf("read the store's identity: %w", err)
+		return id, fmt.Errorf("read the store's identity: %w", err)
 	}
 	if m.FormatVersion > FormatVersion {
-		return fmt.Errorf("%w: %s has format %d, this program knows %d", ErrNewer, d.dialect, m.FormatVersion, FormatVersion)
+		return id, fmt.Errorf("%w: %s has format %d, this program knows %d", ErrNewer, store, m.FormatVersion, FormatVersion)
 	}
-	if len(m.StoreIdentity) != len(d.identity) {
-		return fmt.Errorf("the identity of %s has %d bytes instead of %d", d.dialect, len(m.StoreIdentity), len(d.identity))
+	if len(m.StoreIdentity) != len(id) {
+		return id, fmt.Errorf("the identity of %s has %d bytes instead of %d", store, len(m.StoreIdentity), len(id))
 	}
-	copy(d.identity[:], m.StoreIdentity)
-	return nil
+	return [16]byte(m.StoreIdentity), nil
 }
 
 func (d *DB) migrateAll(ctx context.Context) error {
