@@ -17,7 +17,7 @@ import (
 )
 
 // plans are those of a server with quotas. By default there is none.
-var plans = []string{"--plans", `{"trial": {"events": 1, "trial": true}, "one": {"events": 1}, "three": {"events": 3}, "hundred": {"events": 100}, "kilobyte": {"storage": "1KB"}, "paid": {}}`}
+var plans = []string{"--plans", `{"trial": {"events": 1, "trial": true}, "one": {"events": 1}, "three": {"events": 3}, "hundred": {"events": 100}, "kilobyte": {"storage": "1KB"}, "recordings": {"storage": "20KB"}, "trials": {"storage": "20KB", "trial": true}, "paid": {}}`}
 
 // give gives an organization a plan, as the operator does.
 func give(t *testing.T, r *apptest.Running, organization, plan string) {
@@ -193,8 +193,7 @@ func TestReplaysUseStorageUp(t *testing.T) {
 func TestFiftySendersShareAQuota(t *testing.T) {
 	t.Parallel()
 	r := apptest.New(t, plans...).MustServe()
-	second := owner(r).must(t, 201, "POST", "/api/v1/projects", `{"name":"second"}`).text(t, "id")
-	other := owner(r).must(t, 201, "POST", "/api/v1/projects/"+second+"/ingest-keys", `{"name":"k","kind":"server"}`).text(t, "token")
+	other := keyOfASecondProject(t, r)
 	give(t, r, r.Setup.OrganizationID, "hundred")
 	var taken, refused atomic.Int64
 	together(50, func(i int) {

@@ -22,6 +22,8 @@ type recorded struct {
 	server  *process
 	// taken are the events of the chunks that are to be there, by number.
 	taken map[int]string
+	// counted are the bytes of all that were ever taken.
+	counted int
 }
 
 // ask sends a request. It returns the status 0 if no answer has come.
@@ -70,10 +72,54 @@ func (r *recorded) start(point string) {
 	if point != "" {
 		extra = append(extra, "ACTIONPULSE_CRASH_AT="+point)
 	}
-	r.server = r.serve(r.T, r.address, nil, extra...)
+	r.server = r.serve(r.T, r.address, []string{"--plans", fmt.Sprintf(`{"all":{"storage":%d}}`, recordedStorage), "--default_plan", "all"}, extra...)
 	if !r.server.await(r.T) {
 		r.Fatalf("the server did not start: %s", r.server.end(r.T))
 	}
+}
+
+// recordedStorage is the quota of the test, in bytes.
+const recordedStorage = 2000
+
+// used demands that what counts is what was taken, each chunk once, also of
+// those that were deleted.
+func (r *recorded) used() {
+	r.Helper()
+	_, list := r.ask("GET", "/api/v1/organizations", r.creds.AccessToken, "")
+	var organizations struct{ Items []struct{ ID string } }
+	if err := json.Unmarshal([]byte(list), &organizations); err != nil {
+		r.Fatal(err)
+	}
+	_, text := r.ask("GET", "/api/v1/organizations/"+organizations.Items[0].ID+"/usage", r.creds.AccessToken, "")
+	var usage struct{ Storage struct{ Used int } }
+	if err := json.Unmarshal([]byte(text), &usage); err != nil || usage.Storage.Used != r.counted {
+		r.Errorf("%d bytes were taken, what counts is %s", r.counted, text)
+	}
+}
+
+// spend sends chunks until the quota is used up, which is to be exactly then,
+// and leaves so that it stays used up after a kill; repeats cost nothing.
+func (r *recorded) spend() {
+	r.Helper()
+	const size = 20
+	refused := func(number int) {
+		r.Helper()
+		status, answer := r.ask("POST", "/v1/replay", r.creds.BrowserToken, fmt.Sprintf(`{"session_id":"s","chunk":%d,"events":[]}`, number))
+		if status != http.StatusTooManyRequests || !strings.Contains(answer, "quota_exceeded") {
+			r.Errorf("chunk %d with %d of %d bytes used: %d %s", number, r.counted, recordedStorage, status, answer)
+		}
+	}
+	next := 1000
+	for ; r.counted < recordedStorage; next++ {
+		r.want(next, size, `{"duplicate":false}`)
+		r.counted += len(r.taken[next])
+	}
+	refused(next)
+	r.server.kill(r.T)
+	r.start("")
+	refused(next)
+	r.want(next-1, size, `{"duplicate":true}`)
+	r.used()
 }
 
 func (r *recorded) mustDie(point string) {
@@ -127,8 +173,8 @@ func (r *recorded) clean() {
 
 // TestReplayUnderKill kills the server at every step of taking in a chunk and
 // of deleting one, and then repeats everything: what was acknowledged is there
-// once with its bytes, a repeat is told from a first, nothing that was deleted
-// comes back, and no blob is left over.
+// once with its bytes and counts once for the quota, a repeat is told from a
+// first, nothing that was deleted comes back, and no blob is left over.
 func TestReplayUnderKill(t *testing.T) {
 	t.Parallel()
 	dir := workFolder(t)
@@ -152,6 +198,8 @@ func TestReplayUnderKill(t *testing.T) {
 		r.want(2*i+1, 20, verdict)
 		r.want(2*i+1, 20, duplicate)
 		r.whole()
+		r.counted += len(r.taken[2*i]) + len(r.taken[2*i+1])
+		r.used()
 		r.clean()
 		r.server.drain(t)
 		r.verify(t.Context(), t)
@@ -172,8 +220,13 @@ func TestReplayUnderKill(t *testing.T) {
 		}
 		clear(r.taken)
 		r.want(100+i, 1, first)
+		r.counted += len(r.taken[100+i])
+		r.used()
 		r.whole()
 		r.clean()
+		if point == "replay.swept" {
+			r.spend()
+		}
 		r.server.drain(t)
 		r.verify(t.Context(), t)
 	}
