@@ -144,6 +144,7 @@ func newWorld(t *testing.T, r *apptest.Running) *world {
 		project.must(t, 201, "PUT", "/v1/customers/"+customer+"/holds/h", `{"credit_type":"main","amount":"1","reason":"`+text+`"}`)
 		mustExecute(t, r, 200, "run-"+customer, w.run(customer))
 	}
+	w.record(t)
 	return w
 }
 
@@ -209,6 +210,7 @@ func TestPrivacyExport(t *testing.T) {
 		if part(t, x, "input")["text"] != w.secret || !strings.Contains(fmt.Sprint(x["output"]), w.secret) || !strings.Contains(fmt.Sprint(x["calls"]), w.secret) {
 			t.Errorf("%v", x)
 		}
+		w.exported(t, lines)
 		if all := fmt.Sprint(lines); strings.Contains(all, "Bob") || strings.Contains(all, "bob") || strings.Contains(all, "stranger") {
 			t.Errorf("somebody else's: %s", all)
 		}
@@ -222,6 +224,10 @@ func TestPrivacyExport(t *testing.T) {
 		if lines := archiveOf(t, r, none); len(lines) != 2 {
 			t.Errorf("nobody has %v", lines)
 		}
+		if err := os.Remove(filepath.Join(r.Dir, "exports", filepath.Base(none)+".jsonl")); err != nil {
+			t.Fatal(err)
+		}
+		owner(r).refused(t, "not_found", "GET", none+"/archive", "")
 	})
 }
 
@@ -229,8 +235,12 @@ func TestPrivacyDelete(t *testing.T) {
 	t.Parallel()
 	onBothEngines(t, func(t *testing.T, r *apptest.Running) {
 		w := newWorld(t, r)
-		export := startJob(t, r, "export", `"user_id":"ada"`)
-		awaitJob(t, r, export)
+		var exports []string
+		for _, of := range []string{`"user_id":"ada"`, `"anon_id":"pad"`} { // what pad is only a recording says
+			exports = append(exports, startJob(t, r, "export", of))
+			awaitJob(t, r, exports[len(exports)-1])
+		}
+		blobs := w.blobs(t)
 		if got := stored(t, r); !slices.Equal(got, sorted(w.hers, w.theirs)) {
 			t.Fatalf("stored %v", got)
 		}
@@ -242,10 +252,13 @@ func TestPrivacyDelete(t *testing.T) {
 		if s := awaitJob(t, r, path); s.body["erased_from_log_at"] == nil || s.body["archive_bytes"] != nil {
 			t.Errorf("%v", s.body)
 		}
-		owner(r).refused(t, "not_found", "GET", export+"/archive", "")
+		for _, export := range exports {
+			owner(r).refused(t, "not_found", "GET", export+"/archive", "")
+		}
 		owner(r).refused(t, "conflict", "GET", path+"/archive", "")
 		w.onlyTheirs(t)
 		w.repeats(t)
+		w.onlyHisRecordings(t, blobs)
 		w.customers(t, fmt.Sprint(balances))
 		if debug := owner(r).must(t, 200, "GET", project(r)+"/ingest/debug", ""); strings.Contains(debug.raw, `"anon_id":"tablet"`) {
 			t.Errorf("the debugger remembers: %s", debug.raw)
@@ -258,7 +271,7 @@ func TestPrivacyDelete(t *testing.T) {
 		}
 		w.audited(t)
 		r.MustStop()
-		if report := r.Verify(); !report.OK {
+		if report := r.Verify(); !report.OK || report.ReplayChunks != 2 {
 			t.Errorf("%+v", report)
 		}
 	})
@@ -273,7 +286,7 @@ func (w *world) onlyTheirs(t *testing.T) {
 	path := startJob(t, w.r, "export", `"user_id":"ada"`)
 	awaitJob(t, w.r, path)
 	lines := archiveOf(t, w.r, path)
-	for _, kind := range []string{"event", "link", "trait"} {
+	for _, kind := range []string{"event", "link", "trait", "replay_session", "replay_chunk"} {
 		if len(lines[kind]) != 0 {
 			t.Errorf("%s: %v", kind, lines[kind])
 		}
@@ -286,7 +299,8 @@ func (w *world) onlyTheirs(t *testing.T) {
 	}
 	bob := startJob(t, w.r, "export", `"user_id":"bob"`)
 	awaitJob(t, w.r, bob)
-	if lines := archiveOf(t, w.r, bob); len(lines["link"]) != 1 || len(lines["trait"]) != 1 || len(lines["event"]) != 2 || len(lines["execution"]) != 1 {
+	if lines := archiveOf(t, w.r, bob); len(lines["link"]) != 1 || len(lines["trait"]) != 1 || len(lines["event"]) != 2 || len(lines["execution"]) != 1 ||
+		len(lines["replay_chunk"]) != 2 {
 		t.Errorf("bob has %v", lines)
 	}
 }
@@ -386,7 +400,12 @@ func TestPrivacyConflicts(t *testing.T) {
 	onBothEngines(t, func(t *testing.T, r *apptest.Running) {
 		path, execution := holdPerson(t, r, "ada")
 		owner, project := owner(r), asProject(r)
+		browser := caller{r, r.Setup.BrowserToken}
+		record(t, browser, chunk("hers", 0, page("/"), `"anon_id":"phone"`), "first")
+		record(t, browser, chunk("hers", 1, page("/"), `"user_id":"ada"`), "first")
+		record(t, browser, chunk("bob's", 0, page("/"), `"user_id":"bob"`), "first")
 		for _, s := range []said{
+			owner.refused(t, "privacy_job_active", "DELETE", replayOf(r, "hers"), ""),
 			owner.refused(t, "privacy_job_active", "POST", jobs(r), `{"kind":"delete","user_id":"ada"}`),
 			owner.refused(t, "privacy_job_active", "POST", jobs(r), `{"kind":"export","user_id":"ada"}`),
 			project.refused(t, "privacy_job_active", "PATCH", "/v1/customers/ada", `{"metadata":{"a":1}}`),
@@ -399,6 +418,10 @@ func TestPrivacyConflicts(t *testing.T) {
 			}
 		}
 		// Nothing else is refused.
+		owner.must(t, 204, "DELETE", replayOf(r, "bob's"), "")
+		if got := events(t, r, "hers", 1); got != page("/") {
+			t.Errorf("the recording that was not deleted is %q", got)
+		}
 		project.must(t, 200, "PUT", "/v1/customers/ada", "")
 		project.must(t, 201, "PUT", "/v1/customers/bob", `{"metadata":{"a":1}}`)
 		of("topup", "ada", "during", "1").must(t, r)
@@ -409,6 +432,7 @@ func TestPrivacyConflicts(t *testing.T) {
 		owner.refused(t, "conflict", "POST", path+"/cancel", "")
 		project.must(t, 200, "POST", "/v1/executions/"+execution+"/cancel", "")
 		awaitJob(t, r, path) // the execution that began later is new
+		owner.must(t, 204, "DELETE", replayOf(r, "hers"), "")
 		if s := project.must(t, 200, "PATCH", "/v1/customers/ada", `{"metadata":{"a":1}}`); part(t, s.body, "metadata")["a"] != 1.0 {
 			t.Errorf("%s", s.raw)
 		}
