@@ -26,7 +26,11 @@ func TestAuditLog(t *testing.T) {
 		access.must(t, 201, "POST", project(r)+"/ingest-keys/import", `{"name":"Old","token":"phc_AbCdEf0123456789"}`)
 		made := access.must(t, 201, "POST", "/api/v1/projects", `{"name":"Shop"}`)
 		access.must(t, 200, "PATCH", "/api/v1/projects/"+made.text(t, "id"), `{"name":"Store"}`)
+		access.must(t, 200, "PATCH", "/api/v1/projects/"+made.text(t, "id"), `{"retention":{"events_days":30}}`)
 		access.must(t, 200, "PATCH", own(r), `{"name":"Renamed"}`)
+		job := startJob(t, r, "export", `"user_id":"nobody"`)
+		awaitJob(t, r, job)
+		archiveOf(t, r, job)
 		_, memberID := join(t, r, "member@localhost", "member")
 		access.must(t, 200, "PATCH", own(r)+"/members/"+memberID, `{"role":"admin"}`)
 		access.must(t, 204, "DELETE", own(r)+"/members/"+memberID, "")
@@ -56,7 +60,8 @@ func TestAuditLog(t *testing.T) {
 		}
 		slices.Sort(actions) // what was done within one millisecond is in no order
 		want := strings.Fields(`organization.created project.created session.login session.login_failed key.created key.rotated
-			key.revoked key.imported project.created project.renamed organization.renamed invitation.created invitation.accepted
+			key.revoked key.imported project.created project.renamed project.retention_changed organization.renamed
+			privacy_job.created privacy_job.finished privacy_job.downloaded invitation.created invitation.accepted
 			session.login member.role_changed member.removed invitation.created invitation.revoked organization.suspended
 			organization.resumed password.changed session.refresh_reused session.login session.logout session.login`)
 		slices.Sort(want)
@@ -109,6 +114,18 @@ func checkEntries(t *testing.T, r *apptest.Running, entries []map[string]any, ke
 		case "organization.suspended", "session.login_failed", "session.refresh_reused":
 			if actor["user_id"] != nil {
 				t.Errorf("nobody is known to have done it: %v", e)
+			}
+		case "project.retention_changed":
+			if details["events_days"] != "30" || object["kind"] != "project" || actor["user_id"] != r.Setup.UserID {
+				t.Errorf("%v", e)
+			}
+		case "privacy_job.created", "privacy_job.downloaded":
+			if details["kind"] != "export" || object["kind"] != "privacy_job" || actor["user_id"] != r.Setup.UserID || e["project_id"] != r.Setup.Project.ID {
+				t.Errorf("%v", e)
+			}
+		case "privacy_job.finished":
+			if details["status"] != "succeeded" || actor["user_id"] != nil {
+				t.Errorf("nobody has done it: %v", e)
 			}
 		case "member.role_changed":
 			if details["from"] != "member" || details["to"] != "admin" {
