@@ -211,9 +211,9 @@ var deleteReplayOperation = operation{
 	id: "deleteReplay", tag: tagReplays, summary: "Delete a session recording",
 	description: "What was received stays known: a repeat of a chunk is a duplicate and does not bring it back. A chunk that was never received is new. " +
 		"While a privacy job about somebody whom a chunk names is not finished, it is refused with privacy_job_active.",
-	params:      []param{idParam("id", "The project."), sessionParam()},
-	replies:     replyNothing("It is deleted."),
-	errors:      codes(api.CodePrivacyJobActive),
+	params:  []param{idParam("id", "The project."), sessionParam()},
+	replies: replyNothing("It is deleted."),
+	errors:  codes(api.CodePrivacyJobActive),
 }
 
 func (s *service) deleteReplay(x *exchange) (answer, error) {
