@@ -37,8 +37,9 @@ func (s *server) retention() *retention.Worker {
 // expiringEvents is the event store as retention needs it.
 type expiringEvents struct{ store *eventstore.Store }
 
-func (e expiringEvents) DeleteBefore(ctx context.Context, project uint32, before time.Time, window time.Duration) (int64, error) {
-	return e.store.DeleteBefore(ctx, eventstore.Retention{
-		Project: project, Before: before.UnixMilli(), Window: window.Milliseconds(),
+// DeleteOlder implements retention.Events.
+func (e expiringEvents) DeleteOlder(ctx context.Context, project uint32, a retention.Age) (int64, error) {
+	return e.store.DeleteOlder(ctx, eventstore.Retention{
+		Project: project, Now: a.Now.UnixMilli(), Keep: a.Keep.Milliseconds(), Window: a.Window.Milliseconds(),
 	})
 }

@@ -179,8 +179,9 @@ func TestRebuiltClaimsEqualTheLiveOnes(t *testing.T) {
 			"wait":  func(t *rapid.T) { b.now += rapid.SampledFrom([]int64{1, 900, window, window + 1}).Draw(t, "ms") },
 			"erase": func(t *rapid.T) { b.erase(t, personOf(rapid.ByteRange(0, 1).Draw(t, "person"))) },
 			"expire": func(t *rapid.T) {
-				before := b.now - rapid.SampledFrom([]int64{-1, 900, window}).Draw(t, "kept")
-				_, err := b.stores.Events.DeleteBefore(context.Background(), eventstore.Retention{Project: 1, Before: before, Window: window})
+				_, err := b.stores.Events.DeleteOlder(context.Background(), eventstore.Retention{
+					Project: 1, Now: b.now, Keep: rapid.SampledFrom([]int64{0, 900, window}).Draw(t, "kept"), Window: window,
+				})
 				if err != nil {
 					t.Fatal(err)
 				}

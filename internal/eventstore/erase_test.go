@@ -105,14 +105,24 @@ func TestKeptClaimsExpire(t *testing.T) {
 	want(t, claimedIDs(t, s), show([]byte{3, 4}))
 }
 
-// Of rows that are deleted for their age the claims within the window stay.
+// Of rows that are deleted for their age the claims within the window stay,
+// and the newest row: age is counted up to it, however far ahead the clock is,
+// and by the clock, if that is behind.
 func TestClaimsOutliveRetention(t *testing.T) {
 	s := open(t, eventstore.Options{})
 	l := newLog(t, s)
 	l.add(1000, claimed(1, "ada", 0))
 	l.add(2000+window, claimed(2, "ada", 0))
 	l.add(3000+window, claimed(3, "ada", 3000+window))
-	deleted, err := s.DeleteBefore(t.Context(), eventstore.Retention{Project: 1, Before: 3000 + window, Window: window})
+	for _, r := range []eventstore.Retention{
+		{Now: 1000 << 40, Keep: 2000 + window}, {Now: 1000, Keep: -window}, {Now: 1000 + window, Keep: window},
+	} {
+		r.Project, r.Window = 1, window
+		if deleted, err := s.DeleteOlder(t.Context(), r); deleted != 0 || err != nil {
+			t.Fatalf("%+v: deleted %d, %v", r, deleted, err)
+		}
+	}
+	deleted, err := s.DeleteOlder(t.Context(), eventstore.Retention{Project: 1, Now: 1000 << 40, Window: window})
 	if deleted != 2 || err != nil {
 		t.Fatalf("deleted %d, %v", deleted, err)
 	}

@@ -67,14 +67,15 @@ func (r Rules) InForce(own Days) Days {
 	return own
 }
 
-// eventsBefore returns the time before which a project's events go, and whether
-// any do. A window that has grown since the days were set comes first.
-func (r Rules) eventsBefore(own Days, now time.Time) (time.Time, bool) {
+// eventsKept returns how long a project's events are kept, and whether they ever
+// go. A window that has grown since the days were set comes first.
+func (r Rules) eventsKept(own Days) (time.Duration, bool) {
 	days := r.InForce(own).Events
-	return now.Add(-max(time.Duration(days)*day, r.Window)), days > 0
+	return max(time.Duration(days)*day, r.Window), days > 0
 }
 
-// replaysBefore is the same for chunks of replays.
+// replaysBefore returns the time before which a project's chunks of replays go,
+// and whether any do.
 func (r Rules) replaysBefore(own Days, now time.Time) (time.Time, bool) {
 	days := r.InForce(own).Replays
 	return now.Add(-time.Duration(days) * day), days > 0

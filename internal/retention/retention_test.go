@@ -64,13 +64,13 @@ func (s *shelf) ListRetention(_ context.Context, after uint32, limit int) ([]Pro
 
 var errBroken = errors.New("broken")
 
-func (s *shelf) DeleteBefore(_ context.Context, project uint32, before time.Time, _ time.Duration) (int64, error) {
+func (s *shelf) DeleteOlder(_ context.Context, project uint32, a Age) (int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if project == s.broken {
 		return 0, errBroken
 	}
-	kept := slices.DeleteFunc(slices.Clone(s.events[project]), before.After)
+	kept := slices.DeleteFunc(slices.Clone(s.events[project]), a.Now.Add(-a.Keep).After)
 	n := len(s.events[project]) - len(kept)
 	s.events[project] = kept
 	return int64(n), nil

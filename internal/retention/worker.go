@@ -29,12 +29,22 @@ type Store interface {
 	ListRetention(ctx context.Context, after uint32, limit int) ([]Project, error)
 }
 
+// Age says what is old.
+type Age struct {
+	// Now is the time that age is counted up to.
+	Now time.Time
+	// Keep is how long events are kept, Window how long their ids are
+	// remembered.
+	Keep, Window time.Duration
+}
+
 // Events deletes events.
 type Events interface {
-	// DeleteBefore deletes those events of a project whose time and receipt lie
-	// before a time, in bounded steps, and returns how many that were. The
-	// claims of those received within the window stay.
-	DeleteBefore(ctx context.Context, project uint32, before time.Time, window time.Duration) (int64, error)
+	// DeleteOlder deletes those events of a project whose time and receipt both
+	// lie longer ago than they are kept, in bounded steps, and returns how many
+	// that were. Age is counted up to the receipt of the newest event where that
+	// is earlier than Now. The claims of those received within the window stay.
+	DeleteOlder(ctx context.Context, project uint32, a Age) (int64, error)
 }
 
 // Replays deletes chunks of session replays.
@@ -146,11 +156,11 @@ func (w *Worker) sweep(ctx context.Context, p Project, now time.Time) error {
 }
 
 func (w *Worker) sweepEvents(ctx context.Context, p Project, now time.Time) (int64, error) {
-	before, ends := w.Rules.eventsBefore(p.Days, now)
+	keep, ends := w.Rules.eventsKept(p.Days)
 	if !ends {
 		return 0, nil
 	}
-	n, err := w.Events.DeleteBefore(ctx, p.Number, before, w.Rules.Window)
+	n, err := w.Events.DeleteOlder(ctx, p.Number, Age{Now: now, Keep: keep, Window: w.Rules.Window})
 	if err != nil {
 		return n, fmt.Errorf("delete events: %w", err)
 	}

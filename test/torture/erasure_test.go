@@ -141,7 +141,9 @@ func (x *eraser) killAt(point string) {
 	x.Helper()
 	steps := append(append(append([]string{}, requestsBefore...), "erase ada"), append(append([]string{}, requestsAfter...), upkeep...)...)
 	if point == "eventstore.expired" {
-		steps = append(steps[:0:0], append([]string{"track " + eventID(9) + " w carol", "settle", "retain"}, steps...)...)
+		steps = append(steps[:0:0], append([]string{
+			"track " + eventID(9) + " w carol", "settle", "track " + eventID(10) + " w carol", "settle", "retain", // the newest row stays
+		}, steps...)...)
 	}
 	setting := point + ":1"
 	if strings.HasPrefix(point, "eventstore.upgrad") {

@@ -41,9 +41,9 @@ func (p *path) do(ctx context.Context, words []string) (string, error) {
 		}[state], err
 	case "settle": // until everything is stored
 		return "ok", p.settle(ctx)
-	case "retain": // rows that are older than now
-		_, err := p.stores.Events.DeleteBefore(ctx, eventstore.Retention{
-			Project: source.Project, Before: time.Now().UnixMilli(), Window: window.Milliseconds(),
+	case "retain": // rows that are older than the newest
+		_, err := p.stores.Events.DeleteOlder(ctx, eventstore.Retention{
+			Project: source.Project, Now: time.Now().UnixMilli(), Window: window.Milliseconds(),
 		})
 		return "ok", err
 	case "rewrite":
