@@ -61,13 +61,25 @@ func (c *backupCommand) Run(ctx context.Context, std streams) error {
 			return err
 		}
 	}
-	_, err = fmt.Fprintf(std.stdout, `Made the backup %s: %d files, %s, position %d.
-Events became visible again after %s.
-It holds secrets: keep it as safe as the data folder.
+	return c.print(std.stdout, r)
+}
 
-Next, to see that it can be restored: actionpulse restore --from %s --data NEW
-`, c.Out, len(r.Manifest.Files), megabytes(r.Bytes), r.Manifest.Acknowledged,
-		time.Duration(r.Held)*time.Millisecond, c.Out)
+// print shows the result to a person, with what comes next.
+func (c *backupCommand) print(w io.Writer, r app.BackupReport) error {
+	_, err := fmt.Fprintf(w, "Made the backup %s: %d files, %s, position %d.\n", c.Out, len(r.Manifest.Files), megabytes(r.Bytes), r.Manifest.Acknowledged)
+	if err == nil && r.Online {
+		_, err = fmt.Fprintf(w, "Events became visible again after %s.\n", time.Duration(r.Held)*time.Millisecond)
+	}
+	database := ""
+	if c.Folder.Database != "" {
+		database = " --database EMPTY"
+	}
+	if err == nil {
+		_, err = fmt.Fprintf(w, `It holds secrets: keep it as safe as the data folder.
+
+Next, to see that it can be restored: actionpulse restore --from %s --data NEW%s
+`, c.Out, database)
+	}
 	return err
 }
 

@@ -16,7 +16,7 @@ func TestBackupAndRestore(t *testing.T) {
 		t.Fatal(stderr)
 	}
 	code, stdout, stderr := invoke(t, "backup", "--data", data, "--out", out)
-	if code != exitOK || stderr != "" || !strings.Contains(stdout, "holds secrets") || !strings.Contains(stdout, "actionpulse restore --from "+out) {
+	if code != exitOK || stderr != "" || !strings.Contains(stdout, "holds secrets") || !strings.Contains(stdout, "actionpulse restore --from "+out) || strings.Contains(stdout, "visible again") {
 		t.Fatalf("exit %d, %q, %q", code, stdout, stderr)
 	}
 	code, stdout, stderr = invoke(t, "restore", "--from", out, "--data", restored)

@@ -145,9 +145,15 @@ func blobsAreInABucket(t *testing.T, site *apptest.Site, blobs map[string][]byte
 	}))
 	t.Cleanup(bucket.Close)
 	flags := []string{"--replay.blobs", "s3://replays?region=eu-1&endpoint=" + bucket.URL, "--replay.access_key", "id", "--replay.secret_key", "key"}
-	dir, report := backup(t, apptest.At(t, site.Dir, flags...))
-	if report.Manifest.Replays != "bucket" || len(copies(report.Manifest)) != 0 || report.LostReplays != 0 {
-		t.Errorf("got %+v", report)
+	named := apptest.At(t, site.Dir, flags...)
+	r := named.MustServe()
+	_, online := backup(t, site) // the server knows where they are
+	r.MustStop()
+	dir, stopped := backup(t, named)
+	for _, report := range []app.BackupReport{online, stopped} {
+		if report.Manifest.Replays != "bucket" || len(copies(report.Manifest)) != 0 || report.LostReplays != 0 {
+			t.Errorf("got %+v", report)
+		}
 	}
 	restoreFrom := func(c config.Replay) app.RestoreReport {
 		r, err := app.Restore(t.Context(), app.RestoreParams{From: dir, Data: filepath.Join(t.TempDir(), "restored"), Replay: c, Log: apptest.Discard})
@@ -159,12 +165,11 @@ func blobsAreInABucket(t *testing.T, site *apptest.Site, blobs map[string][]byte
 	if r := restoreFrom(config.Replay{}); !r.ReplaysUnseen || !r.Verify.OK || r.Verify.ReplayChunks != 0 {
 		t.Errorf("without a bucket: %+v", r)
 	}
-	named := apptest.At(t, site.Dir, flags...).Config().Replay
-	if r := restoreFrom(named); r.ReplaysUnseen || !r.Verify.OK || r.Verify.ReplayChunks != 2 {
+	if r := restoreFrom(named.Config().Replay); r.ReplaysUnseen || !r.Verify.OK || r.Verify.ReplayChunks != 2 {
 		t.Errorf("with the bucket: %+v", r)
 	}
 	clear(blobs)
-	if r := restoreFrom(named); r.ReplaysUnseen || r.Verify.OK || len(r.Verify.Differences) != 2 {
+	if r := restoreFrom(named.Config().Replay); r.ReplaysUnseen || r.Verify.OK || len(r.Verify.Differences) != 2 {
 		t.Errorf("with an empty bucket: %+v", r)
 	}
 }
