@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/actionpulse/actionpulse/internal/lab/faultproxy"
+	"github.com/actionpulse/actionpulse/internal/storage/pgtest"
 )
 
 var (
@@ -57,9 +58,14 @@ type torture struct {
 	armed map[string]int
 }
 
-// TestMain removes the binary that the tests built.
+// TestMain stops the database that the tests started, and removes the binary
+// that they built.
 func TestMain(m *testing.M) {
 	code := m.Run()
+	if err := pgtest.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, "stop PostgreSQL:", err)
+		code = 1
+	}
 	if built.dir != "" {
 		if err := os.RemoveAll(built.dir); err != nil {
 			fmt.Fprintln(os.Stderr, err)

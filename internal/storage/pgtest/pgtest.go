@@ -38,13 +38,20 @@ var shared struct {
 // is to be called by TestMain.
 func Main(m *testing.M) {
 	code := m.Run()
-	if shared.server != nil {
-		if err := shared.server.stop(); err != nil {
-			fmt.Fprintln(os.Stderr, "stop PostgreSQL:", err)
-			code = max(code, 1)
-		}
+	if err := Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, "stop PostgreSQL:", err)
+		code = max(code, 1)
 	}
 	os.Exit(code)
+}
+
+// Stop stops the server that the tests have started, if any, for packages whose
+// TestMain has more to do.
+func Stop() error {
+	if shared.server == nil {
+		return nil
+	}
+	return shared.server.stop()
 }
 
 // New returns the URL of a new, empty database, which is dropped when the test

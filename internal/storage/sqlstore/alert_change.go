@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/actionpulse/actionpulse/internal/alert"
+	"github.com/actionpulse/actionpulse/internal/crash"
 	"github.com/actionpulse/actionpulse/internal/release"
 	"github.com/actionpulse/actionpulse/internal/storage/sqldb"
 	"github.com/actionpulse/actionpulse/internal/webhook"
@@ -33,7 +34,11 @@ func (s *Alerts) Change(ctx context.Context, p alert.ChangeParams) (a alert.Aler
 		if x := p.Expect; x != nil && (a.Revision != x.Revision || a.Next != x.Next) {
 			return alert.ErrStale
 		}
-		return step(ctx, q, &p, &a)
+		err = step(ctx, q, &p, &a)
+		if p.Evaluation != nil {
+			crash.Point("alert.written")
+		}
+		return err
 	})
 	return a, found && err == nil, err
 }
