@@ -18,7 +18,6 @@ import (
 	"github.com/actionpulse/actionpulse/internal/query"
 	"github.com/actionpulse/actionpulse/internal/storage/sqldb"
 	"github.com/actionpulse/actionpulse/internal/storage/sqlstore"
-	"github.com/actionpulse/actionpulse/internal/storage/storagetest"
 	"github.com/actionpulse/actionpulse/internal/webhook"
 )
 
@@ -28,8 +27,10 @@ const settle = time.Minute
 // watch is a store with one project, an endpoint that wants to hear of alerts,
 // and a metric and clocks that tests move.
 type watch struct {
-	options sqldb.Options
-	db      *sqldb.DB
+	*post
+
+	// number is that of the project in place.
+	number  uint32
 	place   alert.Place
 	service *alert.Service
 	health  *alert.Health
@@ -48,52 +49,6 @@ type watch struct {
 
 // began is the start of a period of every length but days.
 var began = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
-
-func newWatch(t *testing.T, open storagetest.OpenFunc) *watch {
-	t.Helper()
-	w := &watch{options: open(t), now: began, health: alert.NewHealth(), metric: func(query.Window) int64 { return 0 }}
-	var err error
-	if w.db, err = sqldb.Create(t.Context(), w.options, storagetest.Identity); err != nil {
-		t.Fatal(err)
-	}
-	closeAfter(t, w.db)
-	store := sqlstore.New(w.db)
-	w.place = alert.Place{OrganizationID: newName(), ProjectID: newName()}
-	w.place.Actor.UserID = newName()
-	for text, args := range map[string][]any{
-		`INSERT INTO organizations (id, name, created_at) VALUES ($1, 'o', 0)`:                          {w.place.OrganizationID},
-		`INSERT INTO users (id, email, password_hash, created_at) VALUES ($1, 'a@b', '$argon2id$x', 0)`: {w.place.Actor.UserID},
-	} {
-		if err := statement(t, w, text, args...); err != nil {
-			t.Fatal(err)
-		}
-	}
-	w.project(t, w.place.ProjectID, 1)
-	w.service = alert.NewService(alert.Params{
-		Store: sqlstore.NewAlerts(w.db), Reader: &alert.Reader{Querier: w, Health: w.health}, Clock: w.clock, Random: rand.Reader,
-		Wake: func() {}, Told: func() {},
-	})
-	w.hooks = webhook.NewService(webhook.Params{Store: store, AllowPrivate: true, Clock: w.clock, Random: rand.Reader, Wake: func() {}})
-	w.hook = webhook.Place{OrganizationID: w.place.OrganizationID, ProjectID: w.place.ProjectID}
-	e, _, err := w.hooks.Create(t.Context(), w.hook, webhook.Content{
-		URL: "http://127.0.0.1/hook", Wishes: webhook.Wishes{Types: []webhook.Type{webhook.AlertFired, webhook.AlertResolved}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.hook.EndpointID = e.ID
-	return w
-}
-
-// project makes a project of the organization.
-func (w *watch) project(t *testing.T, id string, number int) {
-	t.Helper()
-	err := statement(t, w, `INSERT INTO projects (id, number, organization_id, name, created_at) VALUES ($1, $2, $3, 'p', 0)`,
-		id, number, w.place.OrganizationID)
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 func closeAfter(t *testing.T, db *sqldb.DB) {
 	t.Helper()
@@ -258,25 +213,6 @@ func (w *watch) rows(t *testing.T, table string) int {
 		t.Fatal(err)
 	}
 	return n
-}
-
-// eachWatch runs a test on both engines.
-func eachWatch(t *testing.T, test func(t *testing.T, w *watch)) {
-	t.Helper()
-	t.Parallel()
-	for name, open := range map[string]storagetest.OpenFunc{"SQLite": storagetest.SQLite, "PostgreSQL": storagetest.PostgreSQL} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			test(t, newWatch(t, open))
-		})
-	}
-}
-
-// oneWatch runs a test of what does not depend on the engine.
-func oneWatch(t *testing.T, test func(t *testing.T, w *watch)) {
-	t.Helper()
-	t.Parallel()
-	test(t, newWatch(t, storagetest.SQLite))
 }
 
 // alternating is bad in every other period of five minutes.

@@ -17,7 +17,6 @@ import (
 	"github.com/actionpulse/actionpulse/internal/release"
 	"github.com/actionpulse/actionpulse/internal/storage/sqldb"
 	"github.com/actionpulse/actionpulse/internal/storage/sqlstore"
-	"github.com/actionpulse/actionpulse/internal/storage/storagetest"
 	"github.com/actionpulse/actionpulse/internal/webhook"
 )
 
@@ -58,33 +57,31 @@ func (w *watch) mustBeOnce(t *testing.T, places []alert.Place, periods int) {
 	}
 }
 
-// TestEvaluatorsShareTheWork: of two processes on one database, each period is
+// testEvaluatorsShareTheWork: of two processes on one database, each period is
 // judged by one, and each change is told once.
-func TestEvaluatorsShareTheWork(t *testing.T) {
-	eachWatch(t, func(t *testing.T, w *watch) {
-		w.metric = alternating
-		var places []alert.Place
-		for range 2 {
-			places = append(places, w.create(t, above()))
+func testEvaluatorsShareTheWork(t *testing.T, w *watch) {
+	w.metric = alternating
+	var places []alert.Place
+	for range 2 {
+		places = append(places, w.create(t, above()))
+	}
+	one, two := w.evaluator(t, nil), w.evaluator(t, nil)
+	const rounds, each = 3, 4
+	w.pass(settle - 5*time.Minute) // the first period, which was over at the creation, comes with the first round
+	for range rounds {
+		w.pass(each * 5 * time.Minute)
+		var both sync.WaitGroup
+		for _, e := range []*alert.Evaluator{one, two, one, two} {
+			both.Go(func() {
+				if _, err := e.Step(context.Background()); err != nil {
+					t.Error(err)
+				}
+			})
 		}
-		one, two := w.evaluator(t, nil), w.evaluator(t, nil)
-		const rounds, each = 3, 4
-		w.pass(settle - 5*time.Minute) // the first period, which was over at the creation, comes with the first round
-		for range rounds {
-			w.pass(each * 5 * time.Minute)
-			var both sync.WaitGroup
-			for _, e := range []*alert.Evaluator{one, two, one, two} {
-				both.Go(func() {
-					if _, err := e.Step(context.Background()); err != nil {
-						t.Error(err)
-					}
-				})
-			}
-			both.Wait()
-			drain(t, one) // what one had left to the other, who had left it to the one
-		}
-		w.mustBeOnce(t, places, rounds*each)
-	})
+		both.Wait()
+		drain(t, one) // what one had left to the other, who had left it to the one
+	}
+	w.mustBeOnce(t, places, rounds*each)
 }
 
 // drain has an evaluator do what there is left to do.
@@ -157,12 +154,10 @@ func alertChild() error {
 	return err
 }
 
-// TestPostgreSQLEvaluatorIsKilled: a process that dies between its query and
+// testEvaluatorIsKilled: a process that dies between its query and
 // its transaction, within that, or before anything is sent, leaves each period
 // to be judged once, and each message to be sent.
-func TestPostgreSQLEvaluatorIsKilled(t *testing.T) {
-	t.Parallel()
-	w := newWatch(t, storagetest.PostgreSQL)
+func testEvaluatorIsKilled(t *testing.T, w *watch) {
 	w.metric = alternating
 	places := []alert.Place{w.create(t, above()), w.create(t, above())}
 	binary, err := os.Executable()
@@ -192,39 +187,37 @@ func TestPostgreSQLEvaluatorIsKilled(t *testing.T) {
 	}
 }
 
-// TestAlertChangesWhileItIsJudged: a judgement of what is no longer watched
+// testAlertChangesWhileItIsJudged: a judgement of what is no longer watched
 // does not count, and one of an alert that is gone neither.
-func TestAlertChangesWhileItIsJudged(t *testing.T) {
-	eachWatch(t, func(t *testing.T, w *watch) {
-		w.metric = func(query.Window) int64 { return 1 }
-		at, gone := w.create(t, above()), w.create(t, above())
-		w.pass(settle)
-		e := w.evaluator(t, func(p *alert.EvaluatorParams) {
-			p.Reader = &alert.Reader{Health: w.health, Querier: meanwhile{w, func() {
-				_, err := w.service.Update(context.Background(), at, func(d *alert.Definition) error {
-					d.Condition.Value += 7
-					return nil
-				})
-				if err != nil {
-					t.Error(err)
-				}
-				if err := w.service.Delete(context.Background(), gone); err != nil && !strings.Contains(err.Error(), "no such alert") {
-					t.Error(err)
-				}
-			}}}
-		})
-		mustStep(t, e, 0)
-		if a := w.get(t, at); a.State != alert.OK || a.Revision < 2 || a.Last != nil || w.rows(t, "alert_evaluations") != 0 {
-			t.Errorf("%+v, %d evaluations", a, w.rows(t, "alert_evaluations"))
-		}
-		mustStep(t, w.evaluator(t, nil), 1)
-		if a := w.get(t, at); a.Last == nil || a.Last.Verdict != alert.Good {
-			t.Errorf("%+v", a)
-		}
-		if sent := w.sent(t); len(sent) != 0 {
-			t.Errorf("%s was sent", sent[0].Message.Body)
-		}
+func testAlertChangesWhileItIsJudged(t *testing.T, w *watch) {
+	w.metric = func(query.Window) int64 { return 1 }
+	at, gone := w.create(t, above()), w.create(t, above())
+	w.pass(settle)
+	e := w.evaluator(t, func(p *alert.EvaluatorParams) {
+		p.Reader = &alert.Reader{Health: w.health, Querier: meanwhile{w, func() {
+			_, err := w.service.Update(context.Background(), at, func(d *alert.Definition) error {
+				d.Condition.Value += 7
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+			if err := w.service.Delete(context.Background(), gone); err != nil && !strings.Contains(err.Error(), "no such alert") {
+				t.Error(err)
+			}
+		}}}
 	})
+	mustStep(t, e, 0)
+	if a := w.get(t, at); a.State != alert.OK || a.Revision < 2 || a.Last != nil || w.rows(t, "alert_evaluations") != 0 {
+		t.Errorf("%+v, %d evaluations", a, w.rows(t, "alert_evaluations"))
+	}
+	mustStep(t, w.evaluator(t, nil), 1)
+	if a := w.get(t, at); a.Last == nil || a.Last.Verdict != alert.Good {
+		t.Errorf("%+v", a)
+	}
+	if sent := w.sent(t); len(sent) != 0 {
+		t.Errorf("%s was sent", sent[0].Message.Body)
+	}
 }
 
 // meanwhile has something happen while a metric is read.
@@ -240,49 +233,47 @@ func (m meanwhile) Totals(ctx context.Context, q query.Totals) ([]int64, time.Ti
 	return values, stored, err
 }
 
-// TestReleasesBesideAnAlert: those from a day before the period until its end,
+// testReleasesBesideAnAlert: those from a day before the period until its end,
 // the latest first, at most ten, in the message and in the history alike.
-func TestReleasesBesideAnAlert(t *testing.T) {
-	eachWatch(t, func(t *testing.T, w *watch) {
-		store := sqlstore.New(w.db)
-		period := above()
-		p := period.At(began.Add(-time.Minute))
-		mark := func(version string, ts time.Time) {
-			m := release.Marker{
-				ID: newName(), ProjectID: w.place.ProjectID, Source: release.Manual, CreatedAt: ts,
-				Content: release.Content{Version: version, Environment: "production", TS: ts, Commit: "3b1ac44", URL: "https://ci.example/" + version},
-			}
-			if err := store.CreateMarker(t.Context(), m); err != nil {
-				t.Fatal(err)
-			}
+func testReleasesBesideAnAlert(t *testing.T, w *watch) {
+	store := sqlstore.New(w.db)
+	period := above()
+	p := period.At(began.Add(-time.Minute))
+	mark := func(version string, ts time.Time) {
+		m := release.Marker{
+			ID: newName(), ProjectID: w.place.ProjectID, Source: release.Manual, CreatedAt: ts,
+			Content: release.Content{Version: version, Environment: "production", TS: ts, Commit: "3b1ac44", URL: "https://ci.example/" + version},
 		}
-		mark("too early", p.Start.Add(-24*time.Hour-time.Microsecond))
-		mark("too late", p.End)
-		mark("left out", p.Start.Add(-24*time.Hour))
-		for i := range 10 {
-			mark(fmt.Sprint(i), p.End.Add(-time.Duration(i)*time.Hour-time.Microsecond))
+		if err := store.CreateMarker(t.Context(), m); err != nil {
+			t.Fatal(err)
 		}
-		w.metric = func(query.Window) int64 { return 1 }
-		at := w.create(t, above())
-		w.pass(settle)
-		mustStep(t, w.evaluator(t, nil), 1)
-		history, err := w.service.History(t.Context(), at.ProjectID, alert.HistoryParams{AlertID: at.AlertID, Limit: 10})
-		if err != nil || len(history) != 1 || len(history[0].Releases) != alert.MaxReleases {
-			t.Fatalf("%+v %v", history, err)
+	}
+	mark("too early", p.Start.Add(-24*time.Hour-time.Microsecond))
+	mark("too late", p.End)
+	mark("left out", p.Start.Add(-24*time.Hour))
+	for i := range 10 {
+		mark(fmt.Sprint(i), p.End.Add(-time.Duration(i)*time.Hour-time.Microsecond))
+	}
+	w.metric = func(query.Window) int64 { return 1 }
+	at := w.create(t, above())
+	w.pass(settle)
+	mustStep(t, w.evaluator(t, nil), 1)
+	history, err := w.service.History(t.Context(), at.ProjectID, alert.HistoryParams{AlertID: at.AlertID, Limit: 10})
+	if err != nil || len(history) != 1 || len(history[0].Releases) != alert.MaxReleases {
+		t.Fatalf("%+v %v", history, err)
+	}
+	var body struct {
+		Data struct {
+			Releases []struct{ Version, Environment, Commit, URL string }
 		}
-		var body struct {
-			Data struct {
-				Releases []struct{ Version, Environment, Commit, URL string }
-			}
+	}
+	sent := w.sent(t)
+	if err := json.Unmarshal(sent[0].Message.Body, &body); err != nil || len(sent) != 1 {
+		t.Fatal(err, len(sent))
+	}
+	for i, r := range history[0].Releases {
+		if r.Version != fmt.Sprint(i) || body.Data.Releases[i].Version != r.Version || body.Data.Releases[i].Commit != "3b1ac44" || body.Data.Releases[i].URL != r.URL {
+			t.Errorf("release %d is %+v, %+v", i, r, body.Data.Releases[i])
 		}
-		sent := w.sent(t)
-		if err := json.Unmarshal(sent[0].Message.Body, &body); err != nil || len(sent) != 1 {
-			t.Fatal(err, len(sent))
-		}
-		for i, r := range history[0].Releases {
-			if r.Version != fmt.Sprint(i) || body.Data.Releases[i].Version != r.Version || body.Data.Releases[i].Commit != "3b1ac44" || body.Data.Releases[i].URL != r.URL {
-				t.Errorf("release %d is %+v, %+v", i, r, body.Data.Releases[i])
-			}
-		}
-	})
+	}
 }
