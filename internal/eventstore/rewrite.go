@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// copyStep is how many positions are copied while the writer waits.
-	copyStep = 200_000
+	// defaultCopyStep is how many positions are copied while the writer waits.
+	defaultCopyStep = 200_000
 	// maxCopies is how often copying begins anew because an erasure came in
 	// between; the next copy is made in one go, for which the writer waits.
 	maxCopies = 3
@@ -159,14 +159,14 @@ func (s *Store) copyRows(ctx context.Context) (from int64, err error) {
 			if err != nil {
 				return err
 			}
-			if more = from+copyStep <= int64(mark.Position); !more {
+			if more = from+s.copyStep <= int64(mark.Position); !more {
 				return nil
 			}
-			_, err = s.writer.Exec(context.WithoutCancel(ctx), `INSERT INTO events_next FROM events WHERE seq >= ? AND seq < ?`, from, from+copyStep)
+			_, err = s.writer.Exec(context.WithoutCancel(ctx), `INSERT INTO events_next FROM events WHERE seq >= ? AND seq < ?`, from, from+s.copyStep)
 			if err != nil {
 				return err
 			}
-			from += copyStep
+			from += s.copyStep
 			return s.checkpointIfDue(ctx)
 		})
 		if err != nil || !more {

@@ -118,6 +118,8 @@ type Store struct {
 	maintenance sync.Mutex // held by whoever deletes or rewrites in many steps
 	// clean is the value of deletions up to which the files have been cleaned.
 	clean int64
+	// copyStep is defaultCopyStep but in tests.
+	copyStep int64
 
 	readers *pool
 }
@@ -176,7 +178,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open event store: %w", err)
 	}
-	s := &Store{opts: opts, db: db}
+	s := &Store{opts: opts, db: db, copyStep: defaultCopyStep}
 	if err := s.start(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("open event store: %w", err), s.Close())
 	}
