@@ -28,8 +28,15 @@ type S3Options struct {
 	AccessKey, SecretKey string
 }
 
-// requestTimeout limits one request, which moves some megabytes at most.
-const requestTimeout = 30 * time.Second
+const (
+	// requestTimeout limits one request, which moves some megabytes at most, with
+	// its repeats.
+	requestTimeout = 30 * time.Second
+	// requestAttempts is how often one is sent: enough for an object store that
+	// asks to be slower, or a connection that was closed; a sender waits, and
+	// repeats it anyway.
+	requestAttempts = 3
+)
 
 // S3 keeps blobs as objects of a bucket. An object store answers a PUT when the
 // object is safe, and shows objects whole.
@@ -53,7 +60,7 @@ func OpenS3(o S3Options) (*S3, error) {
 		return nil, fmt.Errorf("connect to the object store: %w", err)
 	}
 	client, err := minio.New(host, &minio.Options{
-		Creds: credentialsOf(o), Secure: secure, Region: o.Region, Transport: transport,
+		Creds: credentialsOf(o), Secure: secure, Region: o.Region, Transport: transport, MaxRetries: requestAttempts,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("connect to the object store: %w", err)

@@ -29,8 +29,11 @@ type bucket struct {
 
 	mu      sync.Mutex
 	objects map[string][]byte
-	// down makes it answer 503.
+	// down makes it refuse everything, busy that many requests with 503.
 	down bool
+	busy int
+	// requests is how many there were.
+	requests int
 }
 
 func newBucket(t *testing.T) *bucket {
@@ -60,8 +63,14 @@ func (b *bucket) open(t *testing.T, prefix string) *blobstore.S3 {
 func (b *bucket) serve(t *testing.T, w http.ResponseWriter, r *http.Request) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.requests++
 	if b.down {
 		refuse(w, http.StatusForbidden, "AccessDenied")
+		return
+	}
+	if b.busy > 0 {
+		b.busy--
+		refuse(w, http.StatusServiceUnavailable, "SlowDown")
 		return
 	}
 	scope := "AWS4-HMAC-SHA256 Credential=" + accessKey + "/"
@@ -176,6 +185,26 @@ func TestS3ThatRefuses(t *testing.T) {
 		if err == nil || strings.Contains(err.Error(), "not exist") {
 			t.Errorf("%s: %v", what, err)
 		}
+	}
+}
+
+// TestS3ThatIsBusy is asked again, and not for long: those who wait for the
+// answer repeat what they have sent, too.
+func TestS3ThatIsBusy(t *testing.T) {
+	b := newBucket(t)
+	s := b.open(t, "")
+	set := func(busy int) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.busy, b.requests = busy, 0
+	}
+	set(1)
+	if err := s.Put(t.Context(), "a", []byte("x")); err != nil || string(b.objects["a"]) != "x" {
+		t.Errorf("%q, %v", b.objects["a"], err)
+	}
+	set(100)
+	if err := s.Put(t.Context(), "b", []byte("x")); err == nil || b.requests != 3 || len(b.objects) != 1 {
+		t.Errorf("%v after %d requests, %v", err, b.requests, b.objects)
 	}
 }
 

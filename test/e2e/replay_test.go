@@ -105,6 +105,40 @@ func TestReplayChunks(t *testing.T) {
 	})
 }
 
+// TestReplayAtOnce: of eight bodies for one chunk, and of eight alike, one is
+// first; the least and the greatest number are chunks like others.
+func TestReplayAtOnce(t *testing.T) {
+	t.Parallel()
+	onBothEngines(t, func(t *testing.T, r *apptest.Running) {
+		c := caller{r, r.Setup.BrowserToken}
+		for number, bodies := range map[int]int{0: 8, 1_000_000: 1} {
+			var answers [8]said
+			together(8, func(i int) {
+				answers[i] = c.call(t, "POST", "/v1/replay", chunk("s", number, page(fmt.Sprint("/", i%bodies))))
+			})
+			first := 0
+			stored := events(t, r, "s", number)
+			for i, s := range answers {
+				mine := stored == page(fmt.Sprint("/", i%bodies))
+				switch {
+				case s.status == http.StatusAccepted && s.body["duplicate"] == false && mine:
+					first++
+				case s.status != http.StatusAccepted || s.body["duplicate"] != true || (s.body["conflict"] == true) == mine:
+					t.Errorf("chunk %d, %d: %d %v", number, i, s.status, s.body)
+				}
+			}
+			if first != 1 {
+				t.Errorf("chunk %d was first %d times", number, first)
+			}
+		}
+		c.refused(t, "validation_failed", "POST", "/v1/replay", chunk("s", 1_000_001, "[]"))
+		one := owner(r).must(t, 200, "GET", replayOf(r, "s"), "").body
+		if one["chunk_count"] != 2.0 || one["gap_count"] != 999_999.0 || len(one["gaps"].([]any)) != 10_000 { //nolint:forcetypeassert // a panic says as much
+			t.Errorf("%v chunks, %v gaps", one["chunk_count"], one["gap_count"])
+		}
+	})
+}
+
 // deleteReplay deletes the session of the test: its chunks stay known.
 func deleteReplay(t *testing.T, r *apptest.Running) {
 	owner(r).must(t, 204, "DELETE", replayOf(r, "s/1"), "")
