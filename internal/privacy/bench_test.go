@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/actionpulse/actionpulse/api"
-	"github.com/actionpulse/actionpulse/internal/account"
 	"github.com/actionpulse/actionpulse/internal/auditlog"
 	"github.com/actionpulse/actionpulse/internal/fault"
 	"github.com/actionpulse/actionpulse/internal/privacy"
@@ -276,13 +275,11 @@ type bench struct {
 
 func newBench(t *testing.T, open storagetest.OpenFunc) *bench {
 	t.Helper()
+	db, setup := storagetest.NewLivedIn(t, open)
 	b := &bench{
 		parts: &parts{fail: map[string]int{}, hold: map[string]chan struct{}{}, entered: make(chan string, 10), cut: make(chan string, 10)},
-		db:    storagetest.New(t, open), dir: filepath.Join(t.TempDir(), "exports"), wake: func() {},
+		db:    db, dir: filepath.Join(t.TempDir(), "exports"), wake: func() {},
 	}
-	accounts := account.NewService(account.Params{Store: sqlstore.New(b.db), Clock: time.Now, Random: rand.Reader})
-	setup, err := accounts.Setup(t.Context(), account.SetupParams{Organization: "o", Project: "p", Email: "a@b"})
-	must(t, err)
 	b.at = privacy.Place{OrganizationID: setup.OrganizationID, ProjectID: setup.Project.ID, Number: setup.Project.Number}
 	b.by = auditlog.Actor{UserID: setup.UserID}
 	if strings.HasSuffix(t.Name(), "PostgreSQL") {
@@ -290,6 +287,7 @@ func newBench(t *testing.T, open storagetest.OpenFunc) *bench {
 	}
 	b.store = privacystore.New(b.db)
 	b.queue = b.store
+	var err error
 	b.archives, err = privacy.OpenArchives(b.dir, rand.Reader)
 	must(t, err)
 	b.service = privacy.NewService(privacy.Params{

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/actionpulse/actionpulse/idempotency"
-	"github.com/actionpulse/actionpulse/internal/account"
 	"github.com/actionpulse/actionpulse/internal/credit"
 	"github.com/actionpulse/actionpulse/internal/flow"
 	"github.com/actionpulse/actionpulse/internal/flow/step"
@@ -26,7 +25,6 @@ import (
 	"github.com/actionpulse/actionpulse/internal/storage/ledger"
 	"github.com/actionpulse/actionpulse/internal/storage/pgtest"
 	"github.com/actionpulse/actionpulse/internal/storage/sqldb"
-	"github.com/actionpulse/actionpulse/internal/storage/sqlstore"
 	"github.com/actionpulse/actionpulse/internal/storage/storagetest"
 )
 
@@ -174,27 +172,11 @@ type bench struct {
 
 func newBench(t *testing.T, e engine) *bench {
 	t.Helper()
-	var o sqldb.Options
-	db := storagetest.New(t, func(t testing.TB) sqldb.Options {
-		t.Helper()
-		o = e.open(t)
-		return o
-	})
-	b := openBench(db, setUp(t, db), e)
+	o := e.open(t, storagetest.Accounts)
+	b := openBench(storagetest.Open(t, o), storagetest.SetupOf(t, o).Project.ID, e)
 	b.options = o
 	t.Cleanup(b.credits.Close)
 	return b
-}
-
-// setUp makes a project in a new store.
-func setUp(t *testing.T, db *sqldb.DB) string {
-	t.Helper()
-	accounts := account.NewService(account.Params{Store: sqlstore.New(db), Clock: time.Now, Random: rand.Reader})
-	setup, err := accounts.Setup(t.Context(), account.SetupParams{Organization: "o", Project: "p", Email: "a@b"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return setup.Project.ID
 }
 
 // openBench returns a bench on a store; its credits must be closed.

@@ -105,12 +105,12 @@ type victims struct {
 
 func newVictims(t *testing.T, e engine) *victims {
 	t.Helper()
-	v := &victims{options: e.open(t), made: map[string]string{}, calls: map[string]int{}}
-	db, err := sqldb.Create(t.Context(), v.options, storagetest.Identity)
+	v := &victims{options: e.open(t, storagetest.Accounts), made: map[string]string{}, calls: map[string]int{}}
+	v.project = storagetest.SetupOf(t, v.options).Project.ID
+	db, err := sqldb.Open(t.Context(), v.options)
 	if err != nil {
 		t.Fatal(err)
 	}
-	v.project = setUp(t, db)
 	b := openBench(db, v.project, e)
 	for slug, yaml := range childFlows {
 		b.publish(t, slug, yaml)

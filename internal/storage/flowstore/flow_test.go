@@ -1,7 +1,6 @@
 package flowstore_test
 
 import (
-	"crypto/rand"
 	"database/sql"
 	"encoding/json"
 	"errors"
@@ -11,14 +10,12 @@ import (
 	"time"
 
 	"github.com/actionpulse/actionpulse/api"
-	"github.com/actionpulse/actionpulse/internal/account"
 	"github.com/actionpulse/actionpulse/internal/fault"
 	"github.com/actionpulse/actionpulse/internal/flow"
 	"github.com/actionpulse/actionpulse/internal/flow/step"
 	"github.com/actionpulse/actionpulse/internal/storage/flowstore"
 	"github.com/actionpulse/actionpulse/internal/storage/pgtest"
 	"github.com/actionpulse/actionpulse/internal/storage/sqldb"
-	"github.com/actionpulse/actionpulse/internal/storage/sqlstore"
 	"github.com/actionpulse/actionpulse/internal/storage/storagetest"
 )
 
@@ -45,12 +42,8 @@ type bench struct {
 
 func newBench(t *testing.T, open storagetest.OpenFunc) *bench {
 	t.Helper()
-	b := &bench{db: storagetest.New(t, open)}
-	accounts := account.NewService(account.Params{Store: sqlstore.New(b.db), Clock: time.Now, Random: rand.Reader})
-	setup, err := accounts.Setup(t.Context(), account.SetupParams{Organization: "o", Project: "p", Email: "a@b"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	db, setup := storagetest.NewLivedIn(t, open)
+	b := &bench{db: db}
 	b.project = setup.Project.ID
 	b.service = flow.NewService(flow.Params{
 		Store: flowstore.New(b.db), Types: []step.Type{plain{}}, Guard: func() error { return b.guard }, Clock: time.Now,

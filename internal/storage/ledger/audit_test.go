@@ -12,6 +12,7 @@ import (
 	"github.com/actionpulse/actionpulse/internal/credit"
 	"github.com/actionpulse/actionpulse/internal/storage/ledger"
 	"github.com/actionpulse/actionpulse/internal/storage/sqldb"
+	"github.com/actionpulse/actionpulse/internal/storage/storagetest"
 )
 
 // damages are what no code of ours does, each with what the audit says of it.
@@ -59,12 +60,8 @@ func TestAuditFindsDamage(t *testing.T) {
 		for what, test := range damages {
 			t.Run(name+"/"+what, func(t *testing.T) {
 				t.Parallel()
-				var o sqldb.Options
-				b := newBench(t, func(t testing.TB) sqldb.Options {
-					t.Helper()
-					o = open(t)
-					return o
-				})
+				o := open(t, storagetest.Accounts)
+				b := newBenchOn(t, o)
 				b.live(t)
 				if a := b.audit(t); a.Movements != 6 || a.Balances != 2 || a.OpenHolds != 1 {
 					t.Fatalf("got %+v", a)

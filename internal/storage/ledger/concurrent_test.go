@@ -10,30 +10,16 @@ import (
 
 	"github.com/actionpulse/actionpulse/internal/credit"
 	"github.com/actionpulse/actionpulse/internal/storage/ledger"
-	"github.com/actionpulse/actionpulse/internal/storage/sqldb"
 	"github.com/actionpulse/actionpulse/internal/storage/storagetest"
 )
 
 // twoProcesses are two services on one PostgreSQL, with pools of their own.
 func twoProcesses(t *testing.T) (one, other *bench) {
 	t.Helper()
-	var o sqldb.Options
-	one = newBench(t, func(t testing.TB) sqldb.Options {
-		t.Helper()
-		o = storagetest.PostgreSQL(t)
-		return o
-	})
-	db, err := sqldb.Open(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	o := storagetest.PostgreSQL(t, storagetest.Accounts)
+	one = newBenchOn(t, o)
 	second := *one
-	second.db = db
+	second.db = storagetest.Open(t, o)
 	return one, &second
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"log/slog"
 	"math/big"
@@ -19,12 +18,10 @@ import (
 
 	"github.com/actionpulse/actionpulse/api"
 	"github.com/actionpulse/actionpulse/idempotency"
-	"github.com/actionpulse/actionpulse/internal/account"
 	"github.com/actionpulse/actionpulse/internal/credit"
 	"github.com/actionpulse/actionpulse/internal/fault"
 	"github.com/actionpulse/actionpulse/internal/storage/ledger"
 	"github.com/actionpulse/actionpulse/internal/storage/sqldb"
-	"github.com/actionpulse/actionpulse/internal/storage/sqlstore"
 	"github.com/actionpulse/actionpulse/internal/storage/storagetest"
 )
 
@@ -205,7 +202,7 @@ func TestKilled(t *testing.T) {
 	for name, open := range map[string]storagetest.OpenFunc{"SQLite": storagetest.SQLite, "PostgreSQL": storagetest.PostgreSQL} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v := newVictims(t, open(t))
+			v := newVictims(t, open(t, storagetest.Accounts))
 			for _, point := range []string{"movements.claimed", "movements.written", "movements.committed"} {
 				for _, passes := range []int{1, draw(t, 2, 30)} {
 					v.run(t, binary, fmt.Sprint(point, passes), fmt.Sprint(point, ":", passes), -1)
@@ -231,16 +228,7 @@ func draw(t *testing.T, from, to int64) int {
 
 func newVictims(t *testing.T, o sqldb.Options) *victims {
 	t.Helper()
-	db, err := sqldb.Create(t.Context(), o, storagetest.Identity)
-	if err != nil {
-		t.Fatal(err)
-	}
-	accounts := account.NewService(account.Params{Store: sqlstore.New(db), Clock: time.Now, Random: rand.Reader})
-	setup, err := accounts.Setup(t.Context(), account.SetupParams{Organization: "o", Project: "p", Email: "a@b"})
-	if err := errors.Join(err, db.Close()); err != nil {
-		t.Fatal(err)
-	}
-	return &victims{options: o, project: setup.Project.ID, heard: map[string]string{}, asked: map[string]order{}}
+	return &victims{options: o, project: storagetest.SetupOf(t, o).Project.ID, heard: map[string]string{}, asked: map[string]order{}}
 }
 
 // check compares what is there with what was heard, and repeats everything.

@@ -15,13 +15,11 @@ import (
 
 	"github.com/actionpulse/actionpulse/api"
 	"github.com/actionpulse/actionpulse/idempotency"
-	"github.com/actionpulse/actionpulse/internal/account"
 	"github.com/actionpulse/actionpulse/internal/credit"
 	"github.com/actionpulse/actionpulse/internal/fault"
 	"github.com/actionpulse/actionpulse/internal/storage/ledger"
 	"github.com/actionpulse/actionpulse/internal/storage/pgtest"
 	"github.com/actionpulse/actionpulse/internal/storage/sqldb"
-	"github.com/actionpulse/actionpulse/internal/storage/sqlstore"
 	"github.com/actionpulse/actionpulse/internal/storage/storagetest"
 )
 
@@ -59,13 +57,13 @@ type bench struct {
 
 func newBench(t testing.TB, open storagetest.OpenFunc) *bench {
 	t.Helper()
-	b := &bench{db: storagetest.New(t, open), now: time.Now}
-	accounts := account.NewService(account.Params{Store: sqlstore.New(b.db), Clock: time.Now, Random: rand.Reader})
-	setup, err := accounts.Setup(t.Context(), account.SetupParams{Organization: "o", Project: "p", Email: "a@b"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.project = setup.Project.ID
+	return newBenchOn(t, open(t, storagetest.Accounts))
+}
+
+// newBenchOn is newBench on a store with accounts.
+func newBenchOn(t testing.TB, o sqldb.Options) *bench {
+	t.Helper()
+	b := &bench{db: storagetest.Open(t, o), project: storagetest.SetupOf(t, o).Project.ID, now: time.Now}
 	b.service = credit.NewService(credit.Params{
 		Store: ledger.New(b.db), Workers: 4, KeepAnswers: time.Hour, Guard: func() error { return nil },
 		Tally: idempotency.NewTally(b.db.Keys().AddCounts), Clock: func() time.Time { return b.now() }, Random: rand.Reader,

@@ -16,7 +16,7 @@ import (
 	"github.com/actionpulse/actionpulse/internal/credit/credittest"
 	"github.com/actionpulse/actionpulse/internal/fault"
 	"github.com/actionpulse/actionpulse/internal/storage/ledger"
-	"github.com/actionpulse/actionpulse/internal/storage/sqldb"
+	"github.com/actionpulse/actionpulse/internal/storage/storagetest"
 )
 
 // world is the real ledger and what should be in it.
@@ -234,12 +234,9 @@ func TestLedgerAgainstModel(t *testing.T) {
 			t.Parallel()
 			w := &world{t: t, clock: time.Date(2026, 5, 1, 10, 0, 0, 0, time.UTC)}
 			now := func() time.Time { return w.clock }
-			w.bench = newBench(t, func(t testing.TB) sqldb.Options {
-				t.Helper()
-				o := open(t)
-				o.Clock = now
-				return o
-			})
+			o := open(t, storagetest.Accounts)
+			o.Clock = now
+			w.bench = newBenchOn(t, o)
 			w.bench.now = now
 			rapid.Check(t, func(t *rapid.T) {
 				w.round++

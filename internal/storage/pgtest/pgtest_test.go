@@ -25,6 +25,26 @@ func TestEachTestHasADatabaseOfItsOwn(t *testing.T) {
 	}
 }
 
+// A template is filled once, however many ask for it, and its copies have
+// nothing to do with each other.
+func TestCopiesOfATemplate(t *testing.T) {
+	t.Parallel()
+	filled := 0
+	template := NewTemplate(func(url string) error {
+		filled++
+		return run(url, "CREATE TABLE mine (id bigint); INSERT INTO mine VALUES (1)")
+	})
+	for range 3 {
+		// Fails where the table is missing, or has more than its one row.
+		if err := run(template.New(t), "INSERT INTO mine SELECT 1 / (2 - count(*)) + count(*) FROM mine; ALTER TABLE mine ADD UNIQUE (id)"); err != nil {
+			t.Error(err)
+		}
+	}
+	if filled != 1 {
+		t.Errorf("filled %d times", filled)
+	}
+}
+
 func TestVersion(t *testing.T) {
 	t.Parallel()
 	for path, want := range map[string]int{

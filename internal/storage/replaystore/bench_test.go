@@ -114,16 +114,12 @@ type house struct {
 
 func newHouse(t *testing.T, open storagetest.OpenFunc) *house {
 	t.Helper()
-	h := &house{db: storagetest.New(t, open)}
+	h := &house{}
+	h.db, h.setup = storagetest.NewLivedIn(t, open)
 	store := sqlstore.New(h.db)
-	accounts := account.NewService(account.Params{Store: store, Clock: time.Now, Random: rand.Reader})
 	h.projects = account.NewServices(account.ServicesParams{
 		Store: store, Clock: time.Now, Random: rand.Reader, AfterChange: func(_ context.Context, err error) error { return err },
 	}).Projects
-	var err error
-	if h.setup, err = accounts.Setup(t.Context(), account.SetupParams{Organization: "o", Project: "p", Email: "a@b"}); err != nil {
-		t.Fatal(err)
-	}
 	return h
 }
 

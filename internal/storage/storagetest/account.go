@@ -36,9 +36,9 @@ var setupParams = account.SetupParams{Organization: "Shop", Project: "Web", Emai
 // newHouse makes a store with nobody in it.
 func newHouse(t testing.TB, open OpenFunc) *house {
 	t.Helper()
-	o := open(t)
+	o := open(t, Tables)
 	h := &house{
-		store: sqlstore.New(create(t, o)), raw: raw(t, o),
+		store: sqlstore.New(Open(t, o)), raw: raw(t, o),
 		now: time.Date(2026, 5, 1, 10, 0, 0, 123456000, time.UTC),
 	}
 	clock := func() time.Time { return h.now }

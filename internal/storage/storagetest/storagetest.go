@@ -6,54 +6,20 @@ package storagetest
 import (
 	"bytes"
 	"database/sql"
-	"path/filepath"
 	"testing"
 
 	_ "github.com/jackc/pgx/v5/stdlib" // registers the driver "pgx"
 
-	"github.com/actionpulse/actionpulse/internal/storage/pgtest"
 	"github.com/actionpulse/actionpulse/internal/storage/sqldb"
 )
 
 // Identity is the store identity of the stores made here.
 var Identity = [16]byte(bytes.Repeat([]byte{0xa5}, 16))
 
-// OpenFunc says where a new store can be made. Each call names another place,
-// with nothing in it, that is removed when the test ends.
-type OpenFunc func(t testing.TB) sqldb.Options
-
-// SQLite is the OpenFunc of SQLite.
-func SQLite(t testing.TB) sqldb.Options {
-	t.Helper()
-	return sqldb.Options{Path: filepath.Join(t.TempDir(), "actionpulse.db")}
-}
-
-// PostgreSQL is the OpenFunc of PostgreSQL. The package under test must call
-// pgtest.Main.
-func PostgreSQL(t testing.TB) sqldb.Options {
-	t.Helper()
-	return sqldb.Options{URL: pgtest.New(t)}
-}
-
-// New makes a store and closes it when the test ends.
-func New(t testing.TB, open OpenFunc) *sqldb.DB {
-	t.Helper()
-	return create(t, open(t))
-}
-
-func create(t testing.TB, o sqldb.Options) *sqldb.DB {
-	t.Helper()
-	db, err := sqldb.Create(t.Context(), o, Identity)
-	if err != nil {
-		t.Fatalf("create a store: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := db.Close(); err != nil {
-			t.Errorf("close the store: %v", err)
-		}
-	})
-	return db
-}
+// OpenFunc makes a place for a store that is removed when the test ends. Each
+// call makes another, with nothing in it unless contents, one at most, says
+// otherwise.
+type OpenFunc func(t testing.TB, contents ...Contents) sqldb.Options
 
 // Run runs the suite.
 func Run(t *testing.T, open OpenFunc) {
