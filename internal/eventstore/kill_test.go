@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -28,7 +29,23 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(1)
 	}
+	if err := fewChecks(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	goleak.VerifyTestMain(m)
+}
+
+// fewChecks bounds the property test: each of its checks is a project on a real
+// store, with every question asked of it. -rapid.checks asks for more.
+func fewChecks() error {
+	flag.Parse()
+	asked := false
+	flag.Visit(func(f *flag.Flag) { asked = asked || f.Name == "rapid.checks" })
+	if asked {
+		return nil
+	}
+	return flag.Set("rapid.checks", "40")
 }
 
 // writeForEver prints each position that Apply said is stored.
