@@ -75,7 +75,8 @@ func TestARestoredFolderKnowsEveryRequest(t *testing.T) {
 	t.Run("SQLite", func(t *testing.T) {
 		t.Parallel()
 		site := apptest.New(t)
-		knowsEveryRequest(t, site, site.MustServe(), apptest.At(t, filepath.Join(t.TempDir(), "restored")))
+		_, said := knowsEveryRequest(t, site, site.MustServe(), apptest.At(t, filepath.Join(t.TempDir(), "restored")))
+		aStoppedFolderIsCopied(t, site, said)
 	})
 	t.Run("PostgreSQL", func(t *testing.T) {
 		t.Parallel()
@@ -85,13 +86,14 @@ func TestARestoredFolderKnowsEveryRequest(t *testing.T) {
 		r := site.MustServe()
 		databaseMustBeNamed(t, site)
 		restored := apptest.At(t, filepath.Join(t.TempDir(), "restored"), "--database", other)
-		databaseMustBeEmpty(t, knowsEveryRequest(t, site, r, restored), restored, url)
+		dir, _ := knowsEveryRequest(t, site, r, restored)
+		databaseMustBeEmpty(t, dir, restored, url)
 	})
 }
 
 // knowsEveryRequest backs a site up under load, restores it, makes every request
-// again, and returns the backup.
-func knowsEveryRequest(t *testing.T, site *apptest.Site, r *apptest.Running, restored *apptest.Site) (dir string) {
+// again, and returns the backup and all that the site has answered.
+func knowsEveryRequest(t *testing.T, site *apptest.Site, r *apptest.Running, restored *apptest.Site) (dir string, answered []conversation.Exchange) {
 	t.Helper()
 	said, err := conversation.Talk(t.Context(), client(r), time.Now(), 7)
 	if err != nil {
@@ -122,7 +124,7 @@ func knowsEveryRequest(t *testing.T, site *apptest.Site, r *apptest.Running, res
 	if report := restored.Verify(); !report.OK {
 		t.Errorf("%+v", report)
 	}
-	return dir
+	return dir, append(said, all...)
 }
 
 // events returns how many events of a name there are, once everything is
@@ -154,17 +156,10 @@ func unknown(t *testing.T, r *apptest.Running, said []conversation.Exchange) {
 	}
 }
 
-// A folder that nobody serves, left by a killed process or as it should be, is
-// copied as it is.
-func TestAStoppedFolderIsCopied(t *testing.T) {
-	t.Parallel()
-	site := apptest.New(t)
-	r := site.MustServe()
-	said, err := conversation.Talk(t.Context(), client(r), time.Now(), 8)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.MustStop()
+// aStoppedFolderIsCopied: a folder that nobody serves is copied as it is, and
+// goes on as if it had not been.
+func aStoppedFolderIsCopied(t *testing.T, site *apptest.Site, said []conversation.Exchange) {
+	t.Helper()
 	dir, report := backup(t, site)
 	if report.Online {
 		t.Error("nobody was there to ask")

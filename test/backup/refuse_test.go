@@ -356,6 +356,9 @@ func TestABackupThatIsCutShort(t *testing.T) {
 			stopped <- r.Stop()
 		}
 	})
+	if len(stopped) == 0 {
+		t.Fatal("the backup was not begun")
+	}
 	if err := <-stopped; err != nil {
 		t.Error(err)
 	}
