@@ -2,7 +2,6 @@ package replaystore_test
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -39,21 +38,21 @@ func testReservations(t *testing.T, b *bench) {
 			settled = append(settled, counted)
 		}, nil
 	})
-	add := func(n int, change func(*replay.Params)) error {
+	add := func(change func(*replay.Params)) error {
 		_, err := b.service(t, func(p *replay.Params) {
 			p.Quota = reserves
 			change(p)
-		}).Add(context.Background(), src, []byte(body("s", n, events(fmt.Sprint(n)))))
+		}).Add(context.Background(), src, []byte(body("s", 0, events("0"))))
 		return err
 	}
-	mustFail(t, add(0, func(p *replay.Params) { p.Blobs = noBlobs{} }), api.CodeInternal)
-	mustFail(t, add(0, func(p *replay.Params) { p.Store = noCommit{p.Store} }), api.CodeInternal)
+	mustFail(t, add(func(p *replay.Params) { p.Blobs = noBlobs{} }), api.CodeInternal)
+	mustFail(t, add(func(p *replay.Params) { p.Store = noCommit{p.Store} }), api.CodeInternal)
 	lost := func(int) (bool, bool) { return false, false }
-	mustFail(t, add(0, func(p *replay.Params) { p.Store = &unsure{Store: p.Store, lands: lost} }), api.CodeUnavailable)
-	if err := add(0, func(*replay.Params) {}); err != nil {
+	mustFail(t, add(func(p *replay.Params) { p.Store = &unsure{Store: p.Store, lands: lost} }), api.CodeUnavailable)
+	if err := add(func(*replay.Params) {}); err != nil {
 		t.Error(err)
 	}
-	if err := add(0, func(p *replay.Params) { p.Store = blind{p.Store} }); err != nil { // another server was first
+	if err := add(func(p *replay.Params) { p.Store = blind{p.Store} }); err != nil { // another server was first
 		t.Error(err)
 	}
 	if diff := cmp.Diff([]bool{false, false, false, true, false}, settled); diff != "" || open != 0 {
