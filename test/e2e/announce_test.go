@@ -59,7 +59,7 @@ func TestAppliedButNotAnnounced(t *testing.T) {
 // itself.
 func TestRevokedElsewhere(t *testing.T) {
 	t.Parallel()
-	site := apptest.New(t, "--database", pgtest.New(t))
+	site := apptest.NewOnPostgreSQL(t)
 	second := apptest.Bare(t)
 	second.Dir, second.Setup, second.Flags = site.Copy(), site.Setup, site.Flags
 	r, other := site.MustServe(), second.MustServe()

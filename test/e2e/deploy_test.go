@@ -5,12 +5,10 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/actionpulse/actionpulse/internal/apptest"
-	"github.com/actionpulse/actionpulse/internal/storage/pgtest"
 )
 
 // onBothEngines runs a test on a server with each database.
@@ -28,7 +26,7 @@ func onBothEnginesWith(t *testing.T, flags []string, test func(t *testing.T, r *
 	})
 	t.Run("PostgreSQL", func(t *testing.T) {
 		t.Parallel()
-		test(t, apptest.New(t, append(slices.Clone(flags), "--database", pgtest.New(t))...).MustServe())
+		test(t, apptest.NewOnPostgreSQL(t, flags...).MustServe())
 	})
 }
 

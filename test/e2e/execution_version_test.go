@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/actionpulse/actionpulse/internal/apptest"
-	"github.com/actionpulse/actionpulse/internal/storage/pgtest"
 )
 
 // greet is a run of the flow greet.
@@ -152,7 +151,7 @@ func TestAServerStopsTooSoon(t *testing.T) {
 // end, and one that is queued is run by either.
 func TestTwoServers(t *testing.T) {
 	t.Parallel()
-	site := apptest.New(t, private, "--database", pgtest.New(t))
+	site := apptest.NewOnPostgreSQL(t, private)
 	second := apptest.Bare(t)
 	second.Dir, second.Setup, second.Flags = site.Copy(), site.Setup, site.Flags
 	r, other := site.MustServe(), second.MustServe()

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/actionpulse/actionpulse/internal/apptest"
-	"github.com/actionpulse/actionpulse/internal/storage/pgtest"
 )
 
 func loginBody(email, password string) string {
@@ -169,7 +168,7 @@ func TestGuessing(t *testing.T) {
 // come from, and others are not locked out with it.
 func TestGuessingFromManyAddresses(t *testing.T) {
 	t.Parallel()
-	r := apptest.New(t, "--trusted_proxies", "127.0.0.0/8", "--database", pgtest.New(t)).MustServe()
+	r := apptest.NewOnPostgreSQL(t, "--trusted_proxies", "127.0.0.0/8").MustServe()
 	from := func(address, email, password string) said {
 		return sendWith(t, r, "/api/v1/auth/login", loginBody(email, password), map[string]string{"X-Forwarded-For": address})
 	}
