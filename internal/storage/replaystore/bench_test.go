@@ -190,11 +190,8 @@ func (b *bench) project() string { return b.projectID }
 
 // body is a chunk; more are members beside the usual ones.
 func body(session string, chunk int, events string, more ...string) string {
-	text := fmt.Sprintf(`{"session_id":%q,"chunk":%d,"events":%s`, session, chunk, events)
-	for _, one := range more {
-		text += "," + one
-	}
-	return text + "}"
+	members := append([]string{fmt.Sprintf(`{"session_id":%q,"chunk":%d,"events":%s`, session, chunk, events)}, more...)
+	return strings.Join(members, ",") + "}"
 }
 
 // events are some that hold a text.
