@@ -219,16 +219,23 @@ func TestPrivacyExport(t *testing.T) {
 		if len(list) != 1 || list[0]["id"] != job.body["id"] || list[0]["archive_bytes"] == nil || list[0]["archive_until"] == nil {
 			t.Errorf("%v", list)
 		}
-		none := startJob(t, r, "export", `"anon_id":"nobody"`)
-		awaitJob(t, r, none)
-		if lines := archiveOf(t, r, none); len(lines) != 2 {
-			t.Errorf("nobody has %v", lines)
-		}
-		if err := os.Remove(filepath.Join(r.Dir, "exports", filepath.Base(none)+".jsonl")); err != nil {
-			t.Fatal(err)
-		}
-		owner(r).refused(t, "not_found", "GET", none+"/archive", "")
+		exportNobody(t, r)
 	})
+}
+
+// exportNobody: of nobody there is nothing, and an archive whose file is gone is
+// not found.
+func exportNobody(t *testing.T, r *apptest.Running) {
+	t.Helper()
+	none := startJob(t, r, "export", `"anon_id":"nobody"`)
+	awaitJob(t, r, none)
+	if lines := archiveOf(t, r, none); len(lines) != 2 {
+		t.Errorf("nobody has %v", lines)
+	}
+	if err := os.Remove(filepath.Join(r.Dir, "exports", filepath.Base(none)+".jsonl")); err != nil {
+		t.Fatal(err)
+	}
+	owner(r).refused(t, "not_found", "GET", none+"/archive", "")
 }
 
 func TestPrivacyDelete(t *testing.T) {
