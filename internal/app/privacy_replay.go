@@ -58,11 +58,11 @@ func (r privacyReplays) ExportPerson(ctx context.Context, projectID string, p pr
 	for _, s := range spans {
 		parts = append(parts, partOf(s))
 	}
+	told := map[string]bool{} // a session may have chunks in several parts
 	for _, part := range parts {
-		session := ""
 		err := r.service.ExportPerson(ctx, projectID, part, func(of string, c replay.Chunk, events io.WriterTo) error {
-			if of != session {
-				session = of
+			if !told[of] {
+				told[of] = true
 				if err := emit("replay_session", exportedSession{of}); err != nil {
 					return err
 				}

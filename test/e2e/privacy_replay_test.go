@@ -70,8 +70,12 @@ func (w *world) exported(t *testing.T, lines map[string][]map[string]any) {
 	if !slices.Equal(sorted(got), sorted(want)) {
 		t.Errorf("chunks %v, want %v", sorted(got), sorted(want))
 	}
-	if len(lines["replay_session"]) == 0 {
-		t.Error("no sessions")
+	var sessions []string
+	for _, line := range lines["replay_session"] {
+		sessions = append(sessions, fmt.Sprint(line["session_id"]))
+	}
+	if want := []string{"hers", "kiosk", "tablet"}; !slices.Equal(sorted(sessions), want) {
+		t.Errorf("sessions %v, want each of %v once", sessions, want)
 	}
 }
 
