@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 
@@ -19,6 +20,7 @@ type initCommand struct {
 	Organization string `name:"organization" env:"-" default:"My organization" help:"Name of the first organization."`
 	Project      string `name:"project" env:"-" default:"My project" help:"Name of its first project."`
 	Email        string `name:"email" env:"-" default:"owner@localhost" help:"Email address of its owner."`
+	Join         bool   `name:"join" env:"-" help:"Make the folder of a further server on the --database of others. Needs their secret_key; nothing else is asked or printed."`
 	JSON         bool   `name:"json" env:"-" help:"Print the result as JSON."`
 }
 
@@ -26,7 +28,11 @@ type initCommand struct {
 func (*initCommand) Help() string {
 	return `Makes the folder with one organization, its owner, one project and one
 credential of each kind. They are printed once and cannot be read again. A
-folder that is initialised already is refused with exit code 5.`
+folder that is initialised already is refused with exit code 5.
+
+With --join nobody is made: the folder is that of a further server on the
+PostgreSQL database that other servers use. It has events of its own. --secret_key
+is what the file secret.key of the first server holds; the folder keeps it.`
 }
 
 // initResult is what init --json prints.
@@ -56,12 +62,16 @@ func (c *initCommand) Run(ctx context.Context, std streams) error {
 	if err != nil {
 		return err
 	}
-	made, err := app.Init(ctx, app.InitParams{
+	p := app.InitParams{
 		Data:     c.Folder.Data,
 		Database: c.Folder.Database, SecretKey: c.Folder.SecretKey,
 		Setup: account.SetupParams{Organization: c.Organization, Project: c.Project, Email: c.Email},
 		Log:   log,
-	})
+	}
+	if c.Join {
+		return c.join(ctx, std, p)
+	}
+	made, err := app.Init(ctx, p)
 	if err != nil {
 		return err
 	}
@@ -75,6 +85,24 @@ func (c *initCommand) Run(ctx context.Context, std streams) error {
 		return printJSON(std.stdout, result)
 	}
 	return c.print(std.stdout, result)
+}
+
+// join makes the folder of a further server.
+func (c *initCommand) join(ctx context.Context, std streams, p app.InitParams) error {
+	if p.Database == "" || p.SecretKey == "" {
+		return &exitError{exitUsage, errors.New("--join needs --database and --secret_key, those of the servers that are there")}
+	}
+	if err := app.Join(ctx, p); err != nil {
+		return err
+	}
+	if c.JSON {
+		return printJSON(std.stdout, struct {
+			Data string `json:"data"`
+		}{c.Folder.Data})
+	}
+	_, err := fmt.Fprintf(std.stdout, "Made the data folder %s for the database that is there.\n\nNext: actionpulse serve --data %s --database …\n",
+		c.Folder.Data, c.Folder.Data)
+	return err
 }
 
 // print shows the result to a person.

@@ -35,6 +35,7 @@ func TestWrongUsage(t *testing.T) {
 		{"config", "--log.level=loud"},
 		{"serve", "--config=/nonexistent.json"},
 		{"init", "--database=mysql://u:hunter2@h/d"},
+		{"init", "--join", "--database=postgres://u:hunter2@h/d"},
 	} {
 		code, stdout, stderr := invoke(t, args...)
 		if code != exitUsage || stdout != "" || !strings.HasPrefix(stderr, "actionpulse: ") {

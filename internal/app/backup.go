@@ -203,7 +203,7 @@ func (b *backupRun) rest(ctx context.Context, intake string, database snapshotCo
 	if err := b.writer.CopyFolder(ctx, intake, backupData+"/"+intakeDir, skipLock); err != nil {
 		return err
 	}
-	if err := b.mark(ctx); err != nil {
+	if err := b.marks(ctx, database.generation); err != nil {
 		return err
 	}
 	if err := database.copy(ctx, b.writer); err != nil {
@@ -272,16 +272,26 @@ func (b *backupRun) checkLost(chunks int64) error {
 		replaysDir, chunks)
 }
 
-// mark writes what was acknowledged when the intake store was copied.
-func (b *backupRun) mark(ctx context.Context) error {
-	path, err := b.writer.Path(backupData + "/" + markFile)
+// write writes a small file that is not copied.
+func (b *backupRun) write(ctx context.Context, name string, write func(path string) error) error {
+	path, err := b.writer.Path(backupData + "/" + name)
 	if err != nil {
 		return err
 	}
-	if err := intakestore.WriteMark(path, b.acknowledged); err != nil {
+	if err := write(path); err != nil {
 		return err
 	}
-	return b.writer.Add(ctx, backupData+"/"+markFile)
+	return b.writer.Add(ctx, backupData+"/"+name)
+}
+
+// marks writes what was acknowledged when the intake store was copied, and the
+// generation that the copy of the database knows: the folder is ahead by now.
+func (b *backupRun) marks(ctx context.Context, g sqldb.Generation) error {
+	err := b.write(ctx, markFile, func(path string) error { return intakestore.WriteMark(path, b.acknowledged) })
+	if err != nil || g == (sqldb.Generation{}) {
+		return err
+	}
+	return b.write(ctx, generationFile, func(path string) error { return writeGeneration(path, g) })
 }
 
 // snapshotCopy is a snapshot of the database, which may be in use.
@@ -289,6 +299,8 @@ type snapshotCopy struct {
 	*sqldb.Snapshot
 
 	name, tool string
+	// generation is the folder's as the snapshot knows it, zero if it has none.
+	generation sqldb.Generation
 }
 
 // snapshot takes a snapshot of the database, if it is this folder's.
@@ -306,6 +318,9 @@ func (f folder) snapshot(ctx context.Context, p BackupParams) (c snapshotCopy, e
 	if p.Config.Database != "" {
 		c.name, hint = backupDump, "say the same --database as the server"
 	}
+	if c.generation, err = f.readGeneration(); err != nil {
+		return c, err
+	}
 	c.Snapshot, err = sqldb.OpenSnapshot(ctx, f.sqlOptions(p.Config.Database))
 	switch {
 	case errors.Is(err, sqldb.ErrMissing), errors.Is(err, sqldb.ErrNewer):
@@ -314,9 +329,11 @@ func (f folder) snapshot(ctx context.Context, p BackupParams) (c snapshotCopy, e
 		return c, err
 	case c.Identity() != identity:
 		return c, errors.Join(refuse("the accounts belong to another data folder: %s", hint), c.Close())
-	default:
-		return c, nil
 	}
+	if err := checkGeneration(ctx, c, c.generation, hint); err != nil {
+		return c, errors.Join(err, c.Close())
+	}
+	return c, nil
 }
 
 func (c snapshotCopy) copy(ctx context.Context, w *backup.Writer) error {

@@ -90,7 +90,8 @@ func (h *heldServer) step(ctx context.Context, name string) (message, error) {
 		return h.copyIntake(ctx)
 	case name == stepRelease:
 		h.release()
-		return message{}, nil
+		// What is copied is older than what the folder says from here on.
+		return message{}, h.server.folder.beginGeneration(ctx, h.server.stores.sql)
 	case name == stepDone && h.events != nil && len(h.soon) == 0:
 		h.end()
 		return message{}, nil

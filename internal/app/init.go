@@ -27,24 +27,63 @@ type InitParams struct {
 	Database config.DatabaseURL
 	// SecretKey is as in the settings; if it is empty, the folder gets one.
 	SecretKey config.SecretKey
-	Setup     account.SetupParams
-	Log       *slog.Logger
+	// Setup says who is made first. It is not looked at by Join.
+	Setup account.SetupParams
+	Log   *slog.Logger
 }
 
 // Init makes a data folder with its first accounts and credentials. The file
 // FORMAT is written last: a folder without it is not used. Errors wrap
 // ErrRefused if the folder is not free.
-func Init(ctx context.Context, p InitParams) (account.SetupResult, error) {
-	f := folder(p.Data)
+func Init(ctx context.Context, p InitParams) (result account.SetupResult, err error) {
+	err = folder(p.Data).prepare(func(f folder) error {
+		result, err = f.create(ctx, p)
+		return err
+	})
+	return result, err
+}
+
+// Join makes the data folder of a further server on a PostgreSQL database that
+// other servers use: with events and recordings of its own, and the accounts that
+// are there. SecretKey must be that of the others; the folder keeps it. Errors
+// wrap ErrRefused if the folder is not free, the database has no accounts or
+// newer ones, or the key is another one.
+func Join(ctx context.Context, p InitParams) error {
+	identity, err := folder(p.Data).joined(ctx, p)
+	if err != nil {
+		return err
+	}
+	return folder(p.Data).prepare(func(f folder) error {
+		if err := f.writeSecretKey([]byte(p.SecretKey)); err != nil {
+			return err
+		}
+		return f.createStores(ctx, identity, p.Log)
+	})
+}
+
+// prepare has a folder filled that is absent, or empty but for a settings file.
+func (f folder) prepare(fill func(folder) error) error {
 	if err := f.claimEmpty(); err != nil {
-		return account.SetupResult{}, err
+		return err
 	}
 	lock, err := f.lock()
 	if err != nil {
-		return account.SetupResult{}, err
+		return err
 	}
-	result, err := f.create(ctx, p)
-	return result, errors.Join(err, lock.Unlock())
+	return errors.Join(fill(f), lock.Unlock())
+}
+
+// joined returns the identity of a database that can be joined.
+func (f folder) joined(ctx context.Context, p InitParams) (identity [16]byte, err error) {
+	db, err := sqldb.Open(ctx, f.sqlOptions(p.Database))
+	if errors.Is(err, sqldb.ErrMissing) || errors.Is(err, sqldb.ErrNewer) || errors.Is(err, sqldb.ErrChanged) {
+		return identity, refuse("the database cannot be joined: %w", err)
+	}
+	if err != nil {
+		return identity, err
+	}
+	_, err = f.openCipher(ctx, p.SecretKey, sqlstore.New(db).SecretKeyIDs)
+	return db.Identity(), errors.Join(err, db.Close())
 }
 
 // claimEmpty makes the folder, or makes sure that there is nothing in it.
@@ -79,18 +118,23 @@ func (f folder) create(ctx context.Context, p InitParams) (account.SetupResult, 
 	if err != nil {
 		return result, err
 	}
+	return result, f.createStores(ctx, identity, p.Log)
+}
+
+// createStores makes what a server has of its own, and FORMAT.
+func (f folder) createStores(ctx context.Context, identity [16]byte, log *slog.Logger) error {
 	for _, dir := range []string{eventsDir, intakeDir, replaysDir} {
 		if err := os.Mkdir(f.path(dir), 0o700); err != nil {
-			return result, fmt.Errorf("make the folder %s: %w", dir, err)
+			return fmt.Errorf("make the folder %s: %w", dir, err)
 		}
 	}
 	if err := eventstore.Create(ctx, f.path(eventsDir, eventsFile), identity); err != nil {
-		return result, err
+		return err
 	}
-	if err := intakestore.Create(f.intakeOptions(p.Log, nil), identity, intakestore.State{}); err != nil {
-		return result, err
+	if err := intakestore.Create(f.intakeOptions(log, nil), identity, intakestore.State{}); err != nil {
+		return err
 	}
-	return result, f.writeFormat(format{
+	return f.writeFormat(format{
 		Version: FormatVersion, Store: hex.EncodeToString(identity[:]), CreatedAt: time.Now().UTC(),
 		Engines: map[string]string{"intake": intakestore.EngineFormat(), "events": eventstore.EngineFormat()},
 	})

@@ -107,7 +107,11 @@ func (f folder) openAccounts(ctx context.Context, p openParams) (*stores, [16]by
 	return s, identity, nil
 }
 
-func (f folder) openSQL(ctx context.Context, s *stores, p openParams, identity [16]byte) (err error) {
+func (f folder) openSQL(ctx context.Context, s *stores, p openParams, identity [16]byte) error {
+	generation, err := f.readGeneration()
+	if err != nil {
+		return err
+	}
 	s.sql, err = sqldb.Open(ctx, f.sqlOptions(p.Database))
 	switch {
 	case errors.Is(err, sqldb.ErrMissing), errors.Is(err, sqldb.ErrNewer), errors.Is(err, sqldb.ErrChanged):
@@ -117,7 +121,7 @@ func (f folder) openSQL(ctx context.Context, s *stores, p openParams, identity [
 	case s.sql.Identity() != identity:
 		return refuse("the accounts belong to another data folder: restore the database that was backed up with this folder")
 	default:
-		return nil
+		return checkGeneration(ctx, s.sql, generation, generationHint)
 	}
 }
 

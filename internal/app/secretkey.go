@@ -1,6 +1,7 @@
 package app
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/base64"
@@ -26,7 +27,12 @@ func (f folder) makeSecretKey(setting config.SecretKey, random io.Reader) error 
 	if _, err := io.ReadFull(random, key); err != nil {
 		return fmt.Errorf("read random bytes for %s: %w", secretKeyFile, err)
 	}
-	return atomicfile.Write(f.path(secretKeyFile), append([]byte(base64.StdEncoding.EncodeToString(key)), '\n'))
+	return f.writeSecretKey([]byte(base64.StdEncoding.EncodeToString(key)))
+}
+
+// writeSecretKey keeps a key, which is in base64.
+func (f folder) writeSecretKey(key []byte) error {
+	return atomicfile.Write(f.path(secretKeyFile), append(bytes.TrimSpace(key), '\n'))
 }
 
 // secretKeyIDs names the keys by which secrets that are stored are encrypted.

@@ -87,7 +87,7 @@ func Serve(ctx context.Context, p ServeParams) error {
 }
 
 func (s *server) run(ctx context.Context) error {
-	if err := s.folder.dropCheckpoint(); err != nil {
+	if err := errors.Join(s.folder.dropCheckpoint(), s.folder.beginGeneration(ctx, s.stores.sql)); err != nil {
 		return err
 	}
 	if err := s.widenWindow(ctx); err != nil {

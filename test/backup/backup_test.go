@@ -88,6 +88,8 @@ func TestARestoredFolderKnowsEveryRequest(t *testing.T) {
 		restored := apptest.At(t, filepath.Join(t.TempDir(), "restored"), "--database", other)
 		dir, _ := knowsEveryRequest(t, site, r, restored)
 		databaseMustBeEmpty(t, dir, restored, url)
+		copiesAreToldApart(t, site, config.DatabaseURL(other))
+		serversJoin(t, site)
 	})
 }
 

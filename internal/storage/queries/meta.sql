@@ -11,3 +11,11 @@ UPDATE counters SET value = value + 1 WHERE name = $1 RETURNING value;
 
 -- name: GetCounter :one
 SELECT value FROM counters WHERE name = $1;
+
+-- name: CreateGeneration :exec
+INSERT INTO generations (generation, made_at)
+VALUES ($1, $2)
+ON CONFLICT (generation) DO NOTHING;
+
+-- name: CountGenerations :one
+SELECT COUNT(*) FROM generations WHERE generation = $1;

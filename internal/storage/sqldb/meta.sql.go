@@ -9,6 +9,33 @@ import (
 	"context"
 )
 
+const countGenerations = `-- name: CountGenerations :one
+SELECT COUNT(*) FROM generations WHERE generation = $1
+`
+
+func (q *Queries) CountGenerations(ctx context.Context, generation []byte) (int64, error) {
+	row := q.db.QueryRowContext(ctx, countGenerations, generation)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
+const createGeneration = `-- name: CreateGeneration :exec
+INSERT INTO generations (generation, made_at)
+VALUES ($1, $2)
+ON CONFLICT (generation) DO NOTHING
+`
+
+type CreateGenerationParams struct {
+	Generation []byte
+	MadeAt     int64
+}
+
+func (q *Queries) CreateGeneration(ctx context.Context, arg CreateGenerationParams) error {
+	_, err := q.db.ExecContext(ctx, createGeneration, arg.Generation, arg.MadeAt)
+	return err
+}
+
 const createMeta = `-- name: CreateMeta :execrows
 INSERT INTO meta (id, store_identity, format_version, created_at)
 VALUES (1, $1, $2, $3)
