@@ -11,9 +11,11 @@ import (
 
 // Taken is somebody who had data in common with a person who was erased. Of a
 // user: an anon id, with a span in which it was the user by the links that were
-// before the erasure; with an empty span, an anon id that events of the user
-// named. Of an anon id: a user whom its links or its events named; the span is
-// empty. Times are in milliseconds since 1970.
+// before the erasure; with an empty span, an anon id that events or links of the
+// user named, and who else was linked to one of those: what was exported of them
+// before a link came late may be the user's now. Of an anon id: a user whom its
+// links or its events named; the span is empty. Times are in milliseconds since
+// 1970.
 type Taken struct {
 	Person   Person
 	From, To int64
@@ -36,8 +38,16 @@ func (s *Store) keepTaken(ctx context.Context, e erasure, links map[anon]*anonLi
 				return err
 			}
 		}
-		if err := s.keepOne(ctx, e, Taken{Person: Person{AnonID: l.anonID}}); err != nil { // it may never have been the user in the end
-			return err
+		others := []Person{{AnonID: l.anonID}} // it may never have been the user in the end
+		for _, link := range l.before {
+			if link.UserID != e.person.UserID { // it may have been the other one's until a link came late
+				others = append(others, Person{UserID: link.UserID})
+			}
+		}
+		for _, o := range others {
+			if err := s.keepOne(ctx, e, Taken{Person: o}); err != nil {
+				return err
+			}
 		}
 	}
 	named, condition := `NULL, user_id`, `anon_id = $5 AND user_id IS NOT NULL`
