@@ -25,6 +25,10 @@ func (r privacyReplays) Companions(ctx context.Context, projectID string, p priv
 	return all, err
 }
 
+func (r privacyReplays) Newest(ctx context.Context, projectID string) (time.Time, error) {
+	return r.service.Newest(ctx, projectID)
+}
+
 func (r privacyReplays) DeletePerson(ctx context.Context, projectID string, p privacy.Person, before time.Time) error {
 	_, err := r.service.DeletePerson(ctx, projectID, replay.Part{Person: replay.Person(p), AnyUser: true, ReceivedBefore: before})
 	return err

@@ -87,9 +87,18 @@ func newReplays(p servicesParams) (*replay.Service, error) {
 		workers = 1 // SQLite has one writer
 	}
 	return replay.NewService(replay.Params{
-		Store: replaystore.New(p.DB), Blobs: p.Blobs, Workers: workers, Alone: p.Database == "", Guard: p.Guard, Quota: p.ReplayQuota,
+		Store: replaystore.New(p.DB), Blobs: p.Blobs, Workers: workers, Alone: p.Database == "", Guard: p.ReplayGuard, Quota: p.ReplayQuota,
 		Observer: replayObserver{p.Metrics.Intake}, Clock: time.Now, Random: rand.Reader, Log: p.Log,
 	})
+}
+
+// guardReplays refuses recordings when intake refuses events: also while the
+// machine's clock is not believed, by which they are booked to a month and kept.
+func (s *server) guardReplays() error {
+	if err := s.space.guard(); err != nil {
+		return err
+	}
+	return s.intake.CheckClock()
 }
 
 // replayObserver counts chunks as items of intake.

@@ -94,7 +94,9 @@ type servicesParams struct {
 	ReplayQuota replay.Quota
 	// Guard says why nothing may be written now.
 	Guard func() error
-	Log   *slog.Logger
+	// ReplayGuard says why no session recordings may be taken in now.
+	ReplayGuard func() error
+	Log         *slog.Logger
 }
 
 // newAccounts returns the services of credentials and accounts: a change of

@@ -85,7 +85,7 @@ const (
 	ObjectUser          = "user"
 	ObjectWebhook       = "webhook"
 	ObjectModelProvider = "model_provider" // by its name
-	ObjectReplay        = "replay"         // by the session's id
+	ObjectReplay        = "replay"         // by the SHA-256 of the session's id, in hex
 	ObjectAlert         = "alert"
 	ObjectPrivacyJob    = "privacy_job"
 )

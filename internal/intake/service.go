@@ -107,6 +107,15 @@ func (s *Service) Decided() (position uint64, windowTime int64) {
 	return s.store.Durable(), windowTime
 }
 
+// CheckClock returns the refusal that a submission would get now because the
+// machine's clock has jumped ahead, 503 unavailable, or nil. What else is
+// stamped with that clock asks it. Before the first submission of a process
+// there is nothing to tell a jump by.
+func (s *Service) CheckClock() error {
+	_, err := s.clock.peek()
+	return err
+}
+
 // Debug returns what intake saw lately of a project.
 func (s *Service) Debug(project uint32) api.IngestDebug { return s.debug.report(project) }
 

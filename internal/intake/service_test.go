@@ -202,8 +202,14 @@ func TestClockJumps(t *testing.T) {
 	if _, at := s.service.Decided(); at > s.clock.Wall().Add(-71*time.Hour).UnixMilli() {
 		t.Errorf("the window time followed the jump")
 	}
+	if err := s.service.CheckClock(); fault.CodeOf(err) != api.CodeUnavailable {
+		t.Errorf("others are told that the clock is right: %v", err)
+	}
 
 	s.clock.jump(-72 * time.Hour)
+	if err := s.service.CheckClock(); err != nil {
+		t.Error(err)
+	}
 	s.expect(server, batch(item(id)), 1, 1)
 
 	s.clock.jump(-72 * time.Hour) // behind: time stands still, nothing is refused and nothing expires

@@ -71,6 +71,10 @@ type parts struct {
 	deleted bool
 	// running is the customer who has an execution under way.
 	running string
+	// newest are the latest times of what was there at the last record, if a
+	// test says so, by the step that goes by them; before is which time the step
+	// got.
+	newest, before map[string]time.Time
 }
 
 func (p *parts) step(ctx context.Context, name string) error {
@@ -183,7 +187,30 @@ func (p *parts) ForgetTaken(ctx context.Context, _ uint32, _ privacy.Person, pos
 
 func (p *parts) Rewrite(ctx context.Context) error { return p.step(ctx, "rewrite") }
 
+// stamped returns the latest time of what a step goes by: an hour later with each
+// record.
+func (p *parts) stamped(step string) (time.Time, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.newest[step].IsZero() {
+		return time.Time{}, nil
+	}
+	return p.newest[step].Add(time.Duration(p.position) * time.Hour), nil
+}
+
+// goesBy notes the time that a step got.
+func (p *parts) goesBy(step string, before time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.before[step] = before
+}
+
+func (p *parts) Newest(_ context.Context, _, _ string) (time.Time, error) {
+	return p.stamped("customer")
+}
+
 func (p *parts) RedactCustomer(ctx context.Context, of privacy.RedactParams) (done privacy.Redaction, err error) {
+	p.goesBy("customer", of.Before)
 	err = p.step(ctx, "customer")
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -193,7 +220,8 @@ func (p *parts) RedactCustomer(ctx context.Context, of privacy.RedactParams) (do
 	return done, err
 }
 
-func (p *parts) RedactMessages(ctx context.Context, _ privacy.RedactParams) error {
+func (p *parts) RedactMessages(ctx context.Context, of privacy.RedactParams) error {
+	p.goesBy("messages", of.Before)
 	return p.step(ctx, "messages")
 }
 
@@ -218,10 +246,13 @@ func (e events) ExportPerson(ctx context.Context, _ uint32, p privacy.Person, em
 
 type replays struct{ *parts }
 
+func (r replays) Newest(_ context.Context, _ string) (time.Time, error) { return r.stamped("replays") }
+
 func (r replays) DeletePerson(ctx context.Context, _ string, _ privacy.Person, before time.Time) error {
 	if before.IsZero() {
 		return errors.New("no time")
 	}
+	r.goesBy("replays", before)
 	if err := r.step(ctx, "replays"); err != nil {
 		return err
 	}
@@ -235,6 +266,7 @@ func (r replays) DeletePerson(ctx context.Context, _ string, _ privacy.Person, b
 func (r replays) Companions(_ context.Context, _ string, _ privacy.Person, before time.Time) ([]privacy.Person, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.before["companions"] = before
 	if r.deleted || before.IsZero() {
 		return nil, nil
 	}
@@ -245,6 +277,7 @@ func (r replays) DeleteSpans(ctx context.Context, _ string, spans []privacy.Span
 	if len(spans) != 1 || before.IsZero() {
 		return errors.New("not the spans")
 	}
+	r.goesBy("spans", before)
 	return r.step(ctx, "spans")
 }
 
@@ -277,8 +310,11 @@ func newBench(t *testing.T, open storagetest.OpenFunc) *bench {
 	t.Helper()
 	db, setup := storagetest.NewLivedIn(t, open)
 	b := &bench{
-		parts: &parts{fail: map[string]int{}, hold: map[string]chan struct{}{}, entered: make(chan string, 10), cut: make(chan string, 10)},
-		db:    db, dir: filepath.Join(t.TempDir(), "exports"), wake: func() {},
+		parts: &parts{
+			fail: map[string]int{}, hold: map[string]chan struct{}{}, entered: make(chan string, 10), cut: make(chan string, 10),
+			newest: map[string]time.Time{}, before: map[string]time.Time{},
+		},
+		db: db, dir: filepath.Join(t.TempDir(), "exports"), wake: func() {},
 	}
 	b.at = privacy.Place{OrganizationID: setup.OrganizationID, ProjectID: setup.Project.ID, Number: setup.Project.Number}
 	b.by = auditlog.Actor{UserID: setup.UserID}

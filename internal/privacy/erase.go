@@ -74,8 +74,38 @@ func (w *Worker) record(ctx context.Context, j *Job) error {
 		return err
 	}
 	crash.Point("privacy.recorded")
-	j.Position, j.RecordedAt = position, w.now()
+	at, err := w.afterAll(ctx, j)
+	if err != nil {
+		return err
+	}
+	j.Position, j.RecordedAt = position, at
 	return nil
+}
+
+// afterAll returns a time after that of everything of the person that is stored
+// now outside of the events, which have an order: what was there when the record
+// was written is to be before it, also if the clock that stamped it was ahead
+// and has been set back, or is another machine's.
+func (w *Worker) afterAll(ctx context.Context, j *Job) (time.Time, error) {
+	newest, err := w.params.Replays.Newest(ctx, j.Place.ProjectID)
+	if err != nil {
+		return time.Time{}, err
+	}
+	if j.Person.UserID != "" {
+		other, err := w.params.Customers.Newest(ctx, j.Place.ProjectID, j.Person.UserID)
+		if err != nil {
+			return time.Time{}, err
+		}
+		newest = later(newest, other)
+	}
+	return later(w.now(), newest.Add(time.Microsecond)), nil
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }
 
 // awaitErased waits until the event store has applied the record, and writes it

@@ -133,6 +133,49 @@ func TestARecordBehindTheEndIsWrittenAgain(t *testing.T) {
 	})
 }
 
+// TestAClockThatWasAhead: what was stored before the record is before it, also
+// when it is written again, whatever time it was stamped with; and the job does
+// not wait for that time.
+func TestAClockThatWasAhead(t *testing.T) {
+	t.Parallel()
+	ahead := time.Now().Add(1000 * time.Hour)
+	for _, by := range []string{"replays", "customer"} {
+		t.Run(by, func(t *testing.T) {
+			t.Parallel()
+			onSQLite(t, func(t *testing.T, b *bench) {
+				b.lost, b.newest[by] = true, ahead
+				b.work(t)
+				j := b.await(t, b.create(t, privacy.Delete, "ada").ID)
+				b.mu.Lock()
+				defer b.mu.Unlock()
+				for _, step := range []string{"companions", "replays", "spans", "customer", "messages"} {
+					if newest := ahead.Add(20 * time.Hour); !b.before[step].After(newest) || !b.before[step].Before(newest.Add(time.Second)) {
+						t.Errorf("%s: before %s, and the newest is of %s", step, b.before[step], newest)
+					}
+				}
+				if j.Position != 20 || j.FinishedAt.After(ahead) {
+					t.Errorf("%+v", j)
+				}
+			})
+		})
+	}
+}
+
+// TestAClockThatWasNotAhead: what comes after the record is new.
+func TestAClockThatWasNotAhead(t *testing.T) {
+	t.Parallel()
+	onSQLite(t, func(t *testing.T, b *bench) {
+		b.newest["replays"], b.newest["customer"] = time.Now().Add(-1000*time.Hour), time.Now().Add(-1000*time.Hour)
+		b.work(t)
+		b.await(t, b.create(t, privacy.Delete, "ada").ID)
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if wait := time.Since(b.before["messages"]); wait < 0 || wait > time.Minute {
+			t.Errorf("before %s", b.before["messages"])
+		}
+	})
+}
+
 // TestExecutionsUnderWayAreAwaited: what they were given is needed until they
 // end. Nobody else waits for them, and waiting is no failure.
 func TestExecutionsUnderWayAreAwaited(t *testing.T) {

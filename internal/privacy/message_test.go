@@ -80,6 +80,66 @@ func (p *post) body(t *testing.T, messageID string) (body string) {
 	return body
 }
 
+// run writes statements about a customer that no service would write with such
+// times.
+func (p *post) run(t *testing.T, text string, args ...any) {
+	t.Helper()
+	must(t, p.db.WriteTx(t.Context(), func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(t.Context(), text, args...)
+		return err
+	}))
+}
+
+// TestTheNewestOfACustomer: the latest time of what is redacted by its time.
+func TestTheNewestOfACustomer(t *testing.T) {
+	t.Parallel()
+	onBothEngines(t, func(t *testing.T, b *bench) {
+		p := newPost(t, b, 1)
+		want := func(what, customer string, at time.Time) {
+			t.Helper()
+			got, err := b.store.Newest(t.Context(), b.at.ProjectID, customer)
+			if err != nil || !got.Equal(at) {
+				t.Errorf("%s: %s, want %s, %v", what, got, at, err)
+			}
+		}
+		later := func(hours int) int64 { return p.at.Add(time.Duration(hours) * time.Hour).UnixMicro() }
+		want("nothing", "ada", time.Time{})
+		p.send(t, p.at, `{}`, "pending")
+		p.send(t, p.at.Add(-time.Hour), `{}`)
+		want("a message", "ada", p.at)
+		want("no id of a customer", "..", p.at)
+		p.run(t, `INSERT INTO customers (project_id, external_id, created_at) VALUES ($1, 'ada', $2), ($1, 'bob', $2)`, b.at.ProjectID, later(9))
+		want("a customer", "ada", p.at)
+		p.run(t, `INSERT INTO credit_types (project_id, name, allow_negative, created_at) VALUES ($1, 'main', 0, $2)`, b.at.ProjectID, later(9))
+		p.run(t, `INSERT INTO balances (customer_id, credit_type_id, allow_negative, posted, held, has_grants, updated_at)
+			SELECT c.id, y.id, 0, 9, 9, 0, $1 FROM customers c, credit_types y`, later(9))
+		hold := func(customer string, at int64) {
+			p.run(t, `INSERT INTO holds (customer_id, credit_type_id, hold_id, amount, captured, state, created_at, print)
+				SELECT c.id, y.id, $1, 1, 0, 'open', $2, '' FROM customers c, credit_types y WHERE c.external_id = $3`, newID(t), at, customer)
+		}
+		hold("ada", later(2))
+		hold("ada", later(1))
+		hold("bob", later(8))
+		want("a hold", "ada", p.at.Add(2*time.Hour))
+		p.run(t, `INSERT INTO flows (project_id, slug, latest_version, created_at) VALUES ($1, 'f', 1, $2)`, b.at.ProjectID, later(9))
+		p.run(t, `INSERT INTO flow_versions (flow_id, version, definition, created_at) SELECT id, 1, '{}', $1 FROM flows`, later(9))
+		execute := func(customer string, at int64) {
+			p.run(t, `INSERT INTO executions (id, project_id, flow_id, version, customer_id, work_key, mode, status, input, charged, unbilled,
+					input_tokens, output_tokens, cached_tokens, reasoning_tokens, epoch, created_at)
+				SELECT $1, $2, f.id, 1, c.id, $3, 'sync', 'queued', '{}', 0, 0, 0, 0, 0, 0, 0, $4
+				FROM flows f, customers c WHERE c.external_id = $5`, newID(t), b.at.ProjectID, newID(t), at, customer)
+		}
+		execute("ada", later(3))
+		execute("bob", later(8))
+		want("an execution", "ada", p.at.Add(3*time.Hour))
+		want("another customer's", "bob", p.at.Add(8*time.Hour))
+		want("nobody's", "eve", p.at)
+		if at, err := b.store.Newest(t.Context(), newID(t), "ada"); !at.IsZero() || err != nil {
+			t.Errorf("of another project: %s, %v", at, err)
+		}
+	})
+}
+
 // TestMessagesAreRedacted: those about the customer that nobody waits for,
 // however many there are; what is still to be sent, what came later, and what is
 // about others stays as it was signed.

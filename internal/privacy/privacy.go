@@ -106,7 +106,8 @@ type Job struct {
 	Failures int64
 	Error    string
 	// Position is where the erase record is, 0 until it is written; RecordedAt
-	// is when that was.
+	// is when that was, and later than the time of anything that was stored by
+	// then: clocks may have been set back.
 	Position   uint64
 	RecordedAt time.Time
 	// ErasedFromLogAt is when the last file was written anew without what was

@@ -124,7 +124,8 @@ type Span struct {
 
 // Taken is somebody who had data in common with a person who was erased: an
 // anonymous id that was the user from From to To, in milliseconds since 1970, or
-// with an empty span one of whom an event or a link named both.
+// with an empty span one of whom an event or a link named both, or another user
+// of such an id.
 type Taken struct {
 	Person   Person
 	From, To int64
@@ -133,6 +134,9 @@ type Taken struct {
 // Replays keeps session replays. A chunk belongs to the user that it was sent
 // with, and without one to its anonymous id.
 type Replays interface {
+	// Newest returns the latest time at which a chunk of a project was received,
+	// by the clock of whoever received it; zero if there is none.
+	Newest(ctx context.Context, projectID string) (time.Time, error)
 	// Companions returns whom else the chunks of a person name that were received
 	// before a time.
 	Companions(ctx context.Context, projectID string, p Person, before time.Time) ([]Person, error)
@@ -151,6 +155,10 @@ type Replays interface {
 
 // Customers keeps customers with their credits and executions.
 type Customers interface {
+	// Newest returns the latest time with which something was stored that is
+	// redacted by its time: of a customer, or a project's webhook message. It is
+	// zero if there is nothing.
+	Newest(ctx context.Context, projectID, customer string) (time.Time, error)
 	// RedactCustomer redacts at most limit rows of a customer and of what was
 	// written before a time, and says what it did.
 	RedactCustomer(ctx context.Context, p RedactParams) (Redaction, error)
@@ -166,7 +174,8 @@ type Customers interface {
 // RedactParams says what to redact.
 type RedactParams struct {
 	ProjectID, Customer string
-	// Before is when the erase record was written: what began later is new.
+	// Before is when the erase record was written, see Job.RecordedAt: what began
+	// later is new.
 	Before time.Time
 	Limit  int
 }

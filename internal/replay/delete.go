@@ -2,10 +2,10 @@ package replay
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/actionpulse/actionpulse/internal/auditlog"
@@ -33,7 +33,7 @@ func (s *Service) Delete(ctx context.Context, at Place) error {
 	}
 	entry, err := auditlog.Source{Clock: s.now, Random: s.params.Random}.New(auditlog.Entry{
 		OrganizationID: at.OrganizationID, ProjectID: at.ProjectID, Actor: at.Actor, Action: auditlog.ReplayDeleted,
-		Object: auditlog.Object{Kind: auditlog.ObjectReplay, ID: shown(at.SessionID)},
+		Object: auditlog.Object{Kind: auditlog.ObjectReplay, ID: hex.EncodeToString(hash[:])}, // an entry stays for ever, as a mark does
 	})
 	if err != nil {
 		return err
@@ -52,9 +52,6 @@ func joinNotFound(err error) error {
 	}
 	return noReplay()
 }
-
-// shown is a session's id as the audit log can hold it.
-func shown(sessionID string) string { return strings.ReplaceAll(sessionID, "\x00", "�") }
 
 // DeletePerson deletes the chunks that belong to a person, all or a part, and
 // returns how many there were. Their marks stay. It may be repeated, also after it was cut
@@ -146,6 +143,16 @@ func (s *Service) Companions(ctx context.Context, projectID string, p Person, be
 		return nil, fmt.Errorf("find who shares replays with a person: %w", err)
 	}
 	return found, nil
+}
+
+// Newest returns the latest time at which a chunk of a project was received, by
+// whatever clock; zero if there is none that can be read.
+func (s *Service) Newest(ctx context.Context, projectID string) (time.Time, error) {
+	newest, err := s.params.Store.NewestChunk(ctx, projectID)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("find the newest chunk of replays: %w", err)
+	}
+	return newest, nil
 }
 
 // ExportPerson calls fn with each chunk of what belongs to a person, in the order

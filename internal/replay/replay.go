@@ -154,6 +154,9 @@ type Shelf interface {
 	// received before a time: the anonymous ids beside a user, or the users beside
 	// an anonymous id.
 	ListCompanions(ctx context.Context, projectID string, p Person, before time.Time) ([]Person, error)
+	// NewestChunk returns when the chunk of a project was received that has the
+	// latest time of those that can be read; zero if there is none.
+	NewestChunk(ctx context.Context, projectID string) (time.Time, error)
 	// ListBlobs returns at most limit chunks of all projects whose blobs are
 	// above after, in the order of the names of blobs.
 	ListBlobs(ctx context.Context, after string, limit int) ([]Chunk, error)

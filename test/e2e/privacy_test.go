@@ -243,7 +243,8 @@ func TestPrivacyDelete(t *testing.T) {
 	onBothEngines(t, func(t *testing.T, r *apptest.Running) {
 		w := newWorld(t, r)
 		var exports []string
-		for _, of := range []string{`"user_id":"ada"`, `"anon_id":"pad"`} { // what pad is only a recording says
+		// What pad is only a recording says; kiosk was bob's, too, until a link came late.
+		for _, of := range []string{`"user_id":"ada"`, `"anon_id":"pad"`, `"user_id":"bob"`} {
 			exports = append(exports, startJob(t, r, "export", of))
 			awaitJob(t, r, exports[len(exports)-1])
 		}

@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"bytes"
 	"compress/gzip"
+	"crypto/sha256"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,9 +12,12 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/actionpulse/actionpulse/internal/apptest"
+	"github.com/actionpulse/actionpulse/internal/intake"
 )
 
 // chunk is a chunk of a recording as it is sent.
@@ -139,6 +143,34 @@ func TestReplayAtOnce(t *testing.T) {
 	})
 }
 
+// leaping is a clock that a test sets ahead.
+type leaping struct{ ahead atomic.Int64 }
+
+func (c *leaping) Wall() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
+
+func (*leaping) Elapsed() time.Duration { return intake.SystemClock{}.Elapsed() }
+
+// TestReplayWhileTheClockHasJumped: recordings are refused as events are, and
+// are taken when the clock is right again.
+func TestReplayWhileTheClockHasJumped(t *testing.T) {
+	t.Parallel()
+	site, clock := apptest.New(t), &leaping{}
+	site.Clock = clock
+	r := site.MustServe()
+	c := caller{r, r.Setup.ServerKey}
+	r.TrackNew(1)
+	record(t, c, chunk("s", 0, page("/")), "first")
+	clock.ahead.Store(int64(45 * 24 * time.Hour))
+	for path, body := range map[string]string{"/v1/track": goodBatch, "/v1/replay": chunk("s", 1, page("/"))} {
+		if s := c.refused(t, "unavailable", "POST", path, body); s.detail("applied") != false || s.header.Get("Retry-After") == "" {
+			t.Errorf("%s: %v %s", path, s.header, s.raw)
+		}
+	}
+	record(t, c, chunk("s", 0, page("/")), "duplicate")
+	clock.ahead.Store(0)
+	record(t, c, chunk("s", 1, page("/")), "first")
+}
+
 // deleteReplay deletes the session of the test: its chunks stay known.
 func deleteReplay(t *testing.T, r *apptest.Running) {
 	owner(r).must(t, 204, "DELETE", replayOf(r, "s/1"), "")
@@ -151,7 +183,7 @@ func deleteReplay(t *testing.T, r *apptest.Running) {
 		t.Errorf("%v", list)
 	}
 	entries := auditLog(t, owner(r), own(r))
-	if entries[0]["action"] != "replay.deleted" {
+	if id := fmt.Sprint(part(t, entries[0], "object")["id"]); entries[0]["action"] != "replay.deleted" || id != fmt.Sprintf("%x", sha256.Sum256([]byte("s/1"))) {
 		t.Errorf("%v", entries[0])
 	}
 	r.MustStop()

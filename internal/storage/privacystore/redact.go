@@ -8,25 +8,64 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/actionpulse/actionpulse/internal/credit"
 	"github.com/actionpulse/actionpulse/internal/privacy"
 	"github.com/actionpulse/actionpulse/internal/storage/sqldb"
 )
 
+// Newest implements privacy.Customers. Of webhook messages those of the whole
+// project count: whom one is about is said in its body only.
+func (s *Store) Newest(ctx context.Context, projectID, customer string) (time.Time, error) {
+	q := s.db.Read()
+	newest, err := q.NewestWebhookMessage(ctx, projectID)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("find the newest webhook message: %w", err)
+	}
+	number, found, err := s.findCustomer(ctx, projectID, customer)
+	if err != nil {
+		return time.Time{}, err
+	}
+	if found {
+		hold, err := q.NewestCustomerHold(ctx, number)
+		if err != nil {
+			return time.Time{}, fmt.Errorf("find the newest hold of a customer: %w", err)
+		}
+		execution, err := q.NewestCustomerExecution(ctx, sql.NullInt64{Int64: number, Valid: true})
+		if err != nil {
+			return time.Time{}, fmt.Errorf("find the newest execution of a customer: %w", err)
+		}
+		newest = max(newest, hold, execution)
+	}
+	if newest == 0 {
+		return time.Time{}, nil
+	}
+	return time.UnixMicro(newest).UTC(), nil
+}
+
+// findCustomer returns the number of a customer, and whether there is one.
+func (s *Store) findCustomer(ctx context.Context, projectID, customer string) (number int64, found bool, err error) {
+	if credit.ValidateCustomer(customer) != nil {
+		return 0, false, nil // nobody can have such an id
+	}
+	number, err = s.db.Read().FindCustomerNumber(ctx, sqldb.FindCustomerNumberParams{ProjectID: projectID, ExternalID: customer})
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, false, nil
+	}
+	if err != nil {
+		return 0, false, fmt.Errorf("find a customer: %w", err)
+	}
+	return number, true, nil
+}
+
 // RedactCustomer implements privacy.Customers: metadata, the notes of holds,
 // and what ended executions were given, have given and have said. Entries of
 // the ledger, prices, usage and keys stay.
 func (s *Store) RedactCustomer(ctx context.Context, p privacy.RedactParams) (done privacy.Redaction, err error) {
-	if credit.ValidateCustomer(p.Customer) != nil {
-		return privacy.Redaction{}, nil //nolint:nilerr // nobody can have such an id
-	}
-	customer, err := s.db.Read().FindCustomerNumber(ctx, sqldb.FindCustomerNumberParams{ProjectID: p.ProjectID, ExternalID: p.Customer})
-	if errors.Is(err, sql.ErrNoRows) {
-		return privacy.Redaction{}, nil
-	}
-	if err != nil {
-		return privacy.Redaction{}, fmt.Errorf("find a customer: %w", err)
+	customer, found, err := s.findCustomer(ctx, p.ProjectID, p.Customer)
+	if err != nil || !found {
+		return privacy.Redaction{}, err
 	}
 	err = s.db.Write(ctx, func(q *sqldb.Queries) error {
 		done = privacy.Redaction{}

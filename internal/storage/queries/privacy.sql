@@ -118,6 +118,15 @@ SELECT COUNT(*) FROM executions WHERE customer_id = $1 AND created_at <= sqlc.ar
 -- name: FindCustomerNumber :one
 SELECT id FROM customers WHERE project_id = $1 AND external_id = $2;
 
+-- name: NewestCustomerHold :one
+SELECT CAST(COALESCE(MAX(created_at), 0) AS bigint) AS newest FROM holds WHERE customer_id = $1;
+
+-- name: NewestCustomerExecution :one
+SELECT CAST(COALESCE(MAX(created_at), 0) AS bigint) AS newest FROM executions WHERE customer_id = $1;
+
+-- name: NewestWebhookMessage :one
+SELECT CAST(COALESCE(MAX(created_at), 0) AS bigint) AS newest FROM webhook_messages WHERE project_id = $1;
+
 -- Those that nobody waits for: bodies of the others are still to be sent.
 -- name: ListSettledWebhookMessages :many
 SELECT m.id, m.body FROM webhook_messages m

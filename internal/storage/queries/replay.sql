@@ -47,6 +47,9 @@ WHERE project_id = $1 AND user_id = $2 AND received_at < sqlc.arg(before) AND an
 SELECT DISTINCT user_id FROM replay_chunks
 WHERE project_id = $1 AND anon_id = $2 AND received_at < sqlc.arg(before) AND user_id IS NOT NULL;
 
+-- name: NewestReplayChunk :one
+SELECT CAST(COALESCE(MAX(received_at), 0) AS bigint) AS newest FROM replay_chunks WHERE project_id = $1;
+
 -- name: ListReplayBlobs :many
 SELECT * FROM replay_chunks WHERE blob > sqlc.arg(after) ORDER BY blob LIMIT sqlc.arg(size);
 

@@ -79,6 +79,7 @@ var tests = []struct {
 	{"WhatWasDeletedStaysDeleted", testWhatWasDeletedStaysDeleted},
 	{"PartsOfAPerson", testPartsOfAPerson},
 	{"Companions", testCompanions},
+	{"Newest", testNewest},
 	{"Persons", testPersons},
 	{"Retention", testRetention},
 	{"DeletionBesideIntake", testDeletionBesideIntake},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -89,7 +90,7 @@ func testWhatWasDeletedStaysDeleted(t *testing.T, b *bench) {
 	for _, e := range entries {
 		if e.Action == auditlog.ReplayDeleted && e.Actor.UserID == b.setup.UserID {
 			n++
-			if e.Object.ID != "session/�s" || e.ProjectID != b.project() {
+			if hash := replay.SessionHash("session/\x00s"); e.Object.ID != hex.EncodeToString(hash[:]) || e.ProjectID != b.project() {
 				t.Errorf("%+v", e)
 			}
 		}
@@ -129,6 +130,32 @@ func testCompanions(t *testing.T, b *bench) {
 	}
 	_, err := b.Companions(t.Context(), b.project(), replay.Person{}, now)
 	mustFail(t, err, api.CodeValidationFailed)
+}
+
+// testNewest: the latest time of receipt of a project, by whatever clock.
+func testNewest(t *testing.T, b *bench) {
+	if at, err := b.Newest(t.Context(), b.project()); !at.IsZero() || err != nil {
+		t.Errorf("of nothing: %s, %v", at, err)
+	}
+	b.pass(time.Hour)
+	b.want(t, b.project(), body("ahead", 0, events("0"), `"anon_id":"a"`), first)
+	b.pass(-2 * time.Hour)
+	b.want(t, b.project(), body("set back", 0, events("0"), `"anon_id":"a"`), first)
+	var newest int64
+	if err := b.db.Reader().QueryRowContext(t.Context(), `SELECT MAX(received_at) FROM replay_chunks`).Scan(&newest); err != nil {
+		t.Fatal(err)
+	}
+	at, err := b.Newest(t.Context(), b.project())
+	if err != nil || at.UnixMicro() != newest || at.Sub(b.clock()) < 90*time.Minute {
+		t.Errorf("%s, want %s, %v", at, time.UnixMicro(newest), err)
+	}
+	if at, err := b.Newest(t.Context(), b.newProject(t)); !at.IsZero() || err != nil {
+		t.Errorf("of another project: %s, %v", at, err)
+	}
+	n, err := b.DeletePerson(t.Context(), b.project(), replay.Part{Person: replay.Person{AnonID: "a"}, ReceivedBefore: at.Add(time.Microsecond)})
+	if n != 2 || err != nil {
+		t.Errorf("%d chunks are before a time after it, %v", n, err)
+	}
 }
 
 // testPartsOfAPerson: what is narrowed by time is what is deleted, and no more;

@@ -215,6 +215,15 @@ func micros(milli int64) int64 {
 	}
 }
 
+// NewestChunk implements replay.Store.
+func (s *Store) NewestChunk(ctx context.Context, projectID string) (time.Time, error) {
+	micros, err := s.db.Read().NewestReplayChunk(ctx, projectID)
+	if err != nil || micros == 0 {
+		return time.Time{}, err
+	}
+	return time.UnixMicro(micros).UTC(), nil
+}
+
 // ListBlobs implements replay.Store.
 func (s *Store) ListBlobs(ctx context.Context, after string, limit int) ([]replay.Chunk, error) {
 	rows, err := s.db.Read().ListReplayBlobs(ctx, sqldb.ListReplayBlobsParams{After: after, Size: sizeOf(limit)})

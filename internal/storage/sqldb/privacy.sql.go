@@ -638,6 +638,39 @@ func (q *Queries) LockProjectForPrivacyJob(ctx context.Context, id string) (int6
 	return result.RowsAffected()
 }
 
+const newestCustomerExecution = `-- name: NewestCustomerExecution :one
+SELECT CAST(COALESCE(MAX(created_at), 0) AS bigint) AS newest FROM executions WHERE customer_id = $1
+`
+
+func (q *Queries) NewestCustomerExecution(ctx context.Context, customerID sql.NullInt64) (int64, error) {
+	row := q.db.QueryRowContext(ctx, newestCustomerExecution, customerID)
+	var newest int64
+	err := row.Scan(&newest)
+	return newest, err
+}
+
+const newestCustomerHold = `-- name: NewestCustomerHold :one
+SELECT CAST(COALESCE(MAX(created_at), 0) AS bigint) AS newest FROM holds WHERE customer_id = $1
+`
+
+func (q *Queries) NewestCustomerHold(ctx context.Context, customerID int64) (int64, error) {
+	row := q.db.QueryRowContext(ctx, newestCustomerHold, customerID)
+	var newest int64
+	err := row.Scan(&newest)
+	return newest, err
+}
+
+const newestWebhookMessage = `-- name: NewestWebhookMessage :one
+SELECT CAST(COALESCE(MAX(created_at), 0) AS bigint) AS newest FROM webhook_messages WHERE project_id = $1
+`
+
+func (q *Queries) NewestWebhookMessage(ctx context.Context, projectID string) (int64, error) {
+	row := q.db.QueryRowContext(ctx, newestWebhookMessage, projectID)
+	var newest int64
+	err := row.Scan(&newest)
+	return newest, err
+}
+
 const releasePrivacyJob = `-- name: ReleasePrivacyJob :execrows
 UPDATE privacy_jobs
 SET status = 'queued', owner = NULL, lease_until = NULL, next_attempt_at = $1, error = $2, failures = $3

@@ -749,6 +749,17 @@ func (q *Queries) LockReplaySession(ctx context.Context, number int64) error {
 	return err
 }
 
+const newestReplayChunk = `-- name: NewestReplayChunk :one
+SELECT CAST(COALESCE(MAX(received_at), 0) AS bigint) AS newest FROM replay_chunks WHERE project_id = $1
+`
+
+func (q *Queries) NewestReplayChunk(ctx context.Context, projectID string) (int64, error) {
+	row := q.db.QueryRowContext(ctx, newestReplayChunk, projectID)
+	var newest int64
+	err := row.Scan(&newest)
+	return newest, err
+}
+
 const sumUpReplaySession = `-- name: SumUpReplaySession :exec
 UPDATE replay_sessions SET
   user_id = (SELECT c.user_id FROM replay_chunks c WHERE c.session_number = $1 AND c.user_id IS NOT NULL
