@@ -31,7 +31,7 @@ type ProjectStore interface {
 // ProjectChange is what becomes of a project; nil leaves a part as it is.
 type ProjectChange struct {
 	Name      *string
-	Retention *retention.Days
+	Retention retention.Change
 	// Entries tell of it; Update makes them.
 	Entries []auditlog.Entry
 }
@@ -127,27 +127,34 @@ func (s *Projects) prepare(by auditlog.Actor, p Project, c *ProjectChange) error
 		}
 		c.Entries = append(c.Entries, e)
 	}
-	if c.Retention == nil {
+	if c.Retention == (retention.Change{}) {
 		return nil
 	}
-	if err := s.retention.Validate(*c.Retention); err != nil {
+	if err := s.retention.Validate(c.Retention.Of(retention.Days{})); err != nil {
 		return err
 	}
 	e, err := s.entry(auditlog.Entry{
 		OrganizationID: p.OrganizationID, ProjectID: p.ID, Actor: by, Action: auditlog.ProjectRetentionChanged,
 		Object:  auditlog.Object{Kind: auditlog.ObjectProject, ID: p.ID},
-		Details: map[string]string{"events_days": daysText(c.Retention.Events), "replays_days": daysText(c.Retention.Replays)},
+		Details: daysDetails(c.Retention),
 	})
 	c.Entries = append(c.Entries, e)
 	return err
 }
 
-// daysText is a number of days, empty for none.
-func daysText(days int) string {
-	if days == 0 {
-		return ""
+// daysDetails tells what a change names: a number of days, empty for none.
+func daysDetails(c retention.Change) map[string]string {
+	details := map[string]string{}
+	for name, days := range map[string]*int{"events_days": c.Events, "replays_days": c.Replays} {
+		switch {
+		case days == nil:
+		case *days == 0:
+			details[name] = ""
+		default:
+			details[name] = strconv.Itoa(*days)
+		}
 	}
-	return strconv.Itoa(days)
+	return details
 }
 
 // InForce returns how long a project keeps what, the server's settings

@@ -99,6 +99,20 @@ func TestRetentionBesideIntake(t *testing.T) {
 	if kept["events_days"] != 3.0 || kept["replays_days"] != nil || inForce["events_days"] != 3.0 || inForce["replays_days"] != nil {
 		t.Errorf("got %v", changed)
 	}
+	// What a change leaves out stays; null leaves it to the server.
+	for _, c := range []struct{ body, want string }{
+		{`{"retention":{"replays_days":50}}`, "3 50"},
+		{`{"retention":{}}`, "3 50"},
+		{`{"retention":null,"name":"p"}`, "3 50"},
+		{`{"retention":{"events_days":null}}`, "<nil> 50"},
+		{`{"retention":{"replays_days":null,"events_days":3}}`, "3 <nil>"},
+	} {
+		changed := call(t, r, http.StatusOK, "PATCH", "/api/v1/projects/"+own, c.body)
+		kept, _ := changed["retention"].(map[string]any)
+		if got := fmt.Sprint(kept["events_days"], " ", kept["replays_days"]); got != c.want {
+			t.Errorf("%s: got %s, want %s", c.body, got, c.want)
+		}
+	}
 	refused := call(t, r, http.StatusUnprocessableEntity, "PATCH", "/api/v1/projects/"+own, `{"retention":{"events_days":1}}`)
 	if !strings.Contains(fmt.Sprint(refused), "retention.events_days") {
 		t.Errorf("got %v", refused)

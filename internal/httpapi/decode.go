@@ -6,6 +6,7 @@ import (
 	"reflect"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/actionpulse/actionpulse/api"
 	"github.com/actionpulse/actionpulse/internal/fault"
@@ -13,7 +14,8 @@ import (
 )
 
 // decode reads the body into a T, by the schema that the API document shows
-// for it: no member is unknown, an optional one that is null counts as absent.
+// for it: no member is unknown, an optional one that is null counts as absent,
+// unless T tells them apart by a pointer to a pointer.
 // It refuses with invalid_json, and with validation_failed (or as the route
 // says) and the member that is at fault.
 func decode[T any](x *exchange) (T, error) {
@@ -49,11 +51,21 @@ func decodeInto(body []byte, s *typeSchema, v any) error {
 	if err := s.check(tree); err != nil {
 		return err
 	}
-	if err := json.Unmarshal(body, v, json.RejectUnknownMembers(true)); err != nil {
+	if err := json.Unmarshal(body, v, json.RejectUnknownMembers(true), keepNull); err != nil {
 		return semanticFault(err)
 	}
 	return nil
 }
+
+// keepNull reads null into a pointer to a pointer to nil, where the library
+// would leave the outer one nil, as for a member that is absent.
+var keepNull = json.WithUnmarshalers(json.UnmarshalFromFunc(func(d *jsontext.Decoder, v ***int) error {
+	if d.PeekKind() != jsontext.KindNull {
+		return errors.ErrUnsupported
+	}
+	*v = new((*int)(nil))
+	return d.SkipValue()
+}))
 
 // semanticFault says which member a Go type could not take although its schema
 // does, such as a number that is too large. The library's own text is not

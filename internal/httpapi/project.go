@@ -88,7 +88,7 @@ func (s *service) updateProject(x *exchange) (answer, error) {
 	}
 	c := account.ProjectChange{Name: in.Name}
 	if in.Retention != nil {
-		c.Retention = &retention.Days{Events: daysIn(in.Retention.EventsDays), Replays: daysIn(in.Retention.ReplaysDays)}
+		c.Retention = retention.Change{Events: daysIn(in.Retention.EventsDays), Replays: daysIn(in.Retention.ReplaysDays)}
 	}
 	if p, err = s.Projects.Update(x.r.Context(), s.actor(x), p, c); err != nil {
 		return answer{}, err
@@ -112,12 +112,16 @@ func retentionOf(d retention.Days) api.Retention {
 	return api.Retention{EventsDays: daysOut(d.Events), ReplaysDays: daysOut(d.Replays)}
 }
 
-// daysIn and daysOut turn null into none and back.
-func daysIn(days *int) int {
-	if days == nil {
-		return 0
+// daysIn and daysOut turn null into none and back; what is absent stays absent.
+func daysIn(days **int) *int {
+	switch {
+	case days == nil:
+		return nil
+	case *days == nil:
+		return new(0)
+	default:
+		return *days
 	}
-	return *days
 }
 
 func daysOut(days int) *int {

@@ -33,6 +33,24 @@ type Days struct {
 	Replays int
 }
 
+// Change is what becomes of a project's days: nil leaves a member as it is, 0
+// leaves it to the server.
+type Change struct {
+	Events  *int
+	Replays *int
+}
+
+// Of returns what days become by the change.
+func (c Change) Of(d Days) Days {
+	if c.Events != nil {
+		d.Events = *c.Events
+	}
+	if c.Replays != nil {
+		d.Replays = *c.Replays
+	}
+	return d
+}
+
 // Rules are what holds for all projects.
 type Rules struct {
 	// Default is how long projects keep what they do not say themselves; 0 is
@@ -45,19 +63,32 @@ type Rules struct {
 // Validate returns the fault validation_failed for days that no project may
 // ask for. 0 leaves it to the server.
 func (r Rules) Validate(d Days) error {
-	least := int((r.Window + day - 1) / day)
+	least := r.leastEvents()
 	switch {
 	case d.Events != 0 && (d.Events < least || d.Events > maxDays):
 		return fault.Field("retention.events_days",
-			"events_days must be null or from %d, since ids of events are remembered for %s, to %d", max(least, 1), r.Window, maxDays)
+			"events_days must be null or from %d, since ids of events are remembered for %s, to %d", least, r.Window, maxDays)
 	case d.Replays < 0 || d.Replays > maxDays:
 		return fault.Field("retention.replays_days", "replays_days must be null or from 1 to %d", maxDays)
 	}
 	return nil
 }
 
-// InForce returns how long a project keeps what; 0 is for ever.
+// InForce returns how long a project keeps what; 0 is for ever. A window that has
+// grown since the days of events were set comes first.
 func (r Rules) InForce(own Days) Days {
+	own = r.said(own)
+	if own.Events > 0 {
+		own.Events = max(own.Events, r.leastEvents())
+	}
+	return own
+}
+
+// leastEvents is how many days events are kept at least.
+func (r Rules) leastEvents() int { return max(int((r.Window+day-1)/day), 1) }
+
+// said returns what the project says, or else the server.
+func (r Rules) said(own Days) Days {
 	if own.Events == 0 {
 		own.Events = r.Default.Events
 	}
@@ -70,7 +101,7 @@ func (r Rules) InForce(own Days) Days {
 // eventsKept returns how long a project's events are kept, and whether they ever
 // go. A window that has grown since the days were set comes first.
 func (r Rules) eventsKept(own Days) (time.Duration, bool) {
-	days := r.InForce(own).Events
+	days := r.said(own).Events
 	return max(time.Duration(days)*day, r.Window), days > 0
 }
 

@@ -39,6 +39,22 @@ func TestDaysThatMayBeAskedFor(t *testing.T) {
 	}
 }
 
+// What is said to be in force is never less than what the worker keeps.
+func TestInForce(t *testing.T) {
+	t.Parallel()
+	rules := Rules{Window: 5*day + time.Second, Default: Days{Events: 3, Replays: 4}}
+	for own, want := range map[Days]Days{
+		{}: {Events: 6, Replays: 4}, {Events: 2, Replays: 1}: {Events: 6, Replays: 1}, {Events: 7}: {Events: 7, Replays: 4},
+	} {
+		if got := rules.InForce(own); got != want {
+			t.Errorf("%+v: got %+v, want %+v", own, got, want)
+		}
+	}
+	if got := (Rules{Window: 5 * day}).InForce(Days{}); got != (Days{}) {
+		t.Errorf("a window makes nothing go: %+v", got)
+	}
+}
+
 // shelf holds what a project has, by the time of its receipt, and gives it up
 // in the way the stores do.
 type shelf struct {

@@ -19,8 +19,11 @@ UPDATE projects SET name = $1 WHERE organization_id = $2 AND id = $3;
 -- name: ListProjectOwners :many
 SELECT number, organization_id FROM projects WHERE number > $1 ORDER BY number LIMIT $2;
 
--- name: SetProjectRetention :execrows
-UPDATE projects SET events_days = $1, replays_days = $2 WHERE organization_id = $3 AND id = $4;
+-- name: SetProjectEventsDays :execrows
+UPDATE projects SET events_days = $1 WHERE organization_id = $2 AND id = $3;
+
+-- name: SetProjectReplaysDays :execrows
+UPDATE projects SET replays_days = $1 WHERE organization_id = $2 AND id = $3;
 
 -- name: ListProjectRetention :many
 SELECT id, number, events_days, replays_days

@@ -207,24 +207,36 @@ func (q *Queries) RenameProject(ctx context.Context, arg RenameProjectParams) (i
 	return result.RowsAffected()
 }
 
-const setProjectRetention = `-- name: SetProjectRetention :execrows
-UPDATE projects SET events_days = $1, replays_days = $2 WHERE organization_id = $3 AND id = $4
+const setProjectEventsDays = `-- name: SetProjectEventsDays :execrows
+UPDATE projects SET events_days = $1 WHERE organization_id = $2 AND id = $3
 `
 
-type SetProjectRetentionParams struct {
+type SetProjectEventsDaysParams struct {
 	EventsDays     sql.NullInt64
+	OrganizationID string
+	ID             string
+}
+
+func (q *Queries) SetProjectEventsDays(ctx context.Context, arg SetProjectEventsDaysParams) (int64, error) {
+	result, err := q.db.ExecContext(ctx, setProjectEventsDays, arg.EventsDays, arg.OrganizationID, arg.ID)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
+const setProjectReplaysDays = `-- name: SetProjectReplaysDays :execrows
+UPDATE projects SET replays_days = $1 WHERE organization_id = $2 AND id = $3
+`
+
+type SetProjectReplaysDaysParams struct {
 	ReplaysDays    sql.NullInt64
 	OrganizationID string
 	ID             string
 }
 
-func (q *Queries) SetProjectRetention(ctx context.Context, arg SetProjectRetentionParams) (int64, error) {
-	result, err := q.db.ExecContext(ctx, setProjectRetention,
-		arg.EventsDays,
-		arg.ReplaysDays,
-		arg.OrganizationID,
-		arg.ID,
-	)
+func (q *Queries) SetProjectReplaysDays(ctx context.Context, arg SetProjectReplaysDaysParams) (int64, error) {
+	result, err := q.db.ExecContext(ctx, setProjectReplaysDays, arg.ReplaysDays, arg.OrganizationID, arg.ID)
 	if err != nil {
 		return 0, err
 	}

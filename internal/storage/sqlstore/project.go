@@ -99,13 +99,10 @@ func changeProject(ctx context.Context, q *sqldb.Queries, organizationID, projec
 			return err
 		}
 	}
-	if c.Retention == nil {
+	if c.Retention == (retention.Change{}) {
 		return nil
 	}
-	_, err := q.SetProjectRetention(ctx, sqldb.SetProjectRetentionParams{
-		EventsDays: daysOf(c.Retention.Events), ReplaysDays: daysOf(c.Retention.Replays), OrganizationID: organizationID, ID: projectID,
-	})
-	if err != nil {
+	if err := changeRetention(ctx, q, organizationID, projectID, c.Retention); err != nil {
 		return err
 	}
 	// The row is locked by now, which keeps privacy jobs from being made.
@@ -114,6 +111,26 @@ func changeProject(ctx context.Context, q *sqldb.Queries, organizationID, projec
 	if active {
 		return privacy.Active(jobID)
 	}
+	return err
+}
+
+// changeRetention writes what a change names and nothing else, so that another
+// change at the same moment is not undone.
+func changeRetention(ctx context.Context, q *sqldb.Queries, organizationID, projectID string, c retention.Change) error {
+	if c.Events != nil {
+		_, err := q.SetProjectEventsDays(ctx, sqldb.SetProjectEventsDaysParams{
+			EventsDays: daysOf(*c.Events), OrganizationID: organizationID, ID: projectID,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if c.Replays == nil {
+		return nil
+	}
+	_, err := q.SetProjectReplaysDays(ctx, sqldb.SetProjectReplaysDaysParams{
+		ReplaysDays: daysOf(*c.Replays), OrganizationID: organizationID, ID: projectID,
+	})
 	return err
 }
 

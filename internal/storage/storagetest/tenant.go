@@ -192,7 +192,7 @@ func testProjects(t *testing.T, h *house) {
 		p := account.Project{ID: projectID, OrganizationID: h.setup.OrganizationID}
 		_, err := h.services.Projects.Get(t.Context(), p.OrganizationID, p.ID)
 		mustFail(t, "get", err, api.CodeNotFound)
-		for _, c := range []account.ProjectChange{{Name: new("Mine")}, {Retention: &retention.Days{Events: 30}}} {
+		for _, c := range []account.ProjectChange{{Name: new("Mine")}, {Retention: retention.Change{Events: new(30)}}} {
 			_, err = h.services.Projects.Update(t.Context(), h.owner(), p, c)
 			mustFail(t, "change", err, api.CodeNotFound)
 		}
@@ -209,14 +209,25 @@ func testProjects(t *testing.T, h *house) {
 }
 
 // changeRetention sets how long a project keeps what, and takes a part of it
-// back.
+// back: what a change does not name stays.
 func (h *house) changeRetention(t *testing.T, p account.Project) account.Project {
 	t.Helper()
-	for _, days := range []retention.Days{{Events: 30, Replays: 7}, {Replays: 36_500}, {Events: 2}} {
-		changed, err := h.services.Projects.Update(t.Context(), h.owner(), p, account.ProjectChange{Retention: &days})
+	stale := p
+	for _, one := range []struct {
+		change retention.Change
+		want   retention.Days
+	}{
+		{retention.Change{Events: new(30), Replays: new(7)}, retention.Days{Events: 30, Replays: 7}},
+		{retention.Change{Replays: new(36_500)}, retention.Days{Events: 30, Replays: 36_500}},
+		{retention.Change{Events: new(0)}, retention.Days{Replays: 36_500}},
+		{retention.Change{Events: new(2), Replays: new(0)}, retention.Days{Events: 2}},
+		{retention.Change{Replays: new(5)}, retention.Days{Events: 2, Replays: 5}},
+	} {
+		// The project that the caller has read may be older than the stored one.
+		changed, err := h.services.Projects.Update(t.Context(), h.owner(), stale, account.ProjectChange{Retention: one.change})
 		must(t, err)
 		h.mustNote(t, auditlog.ProjectRetentionChanged, h.setup.UserID, p.ID)
-		p.Retention = days
+		p.Retention = one.want
 		if changed != p {
 			t.Errorf("got %+v, want %+v", changed, p)
 		}
