@@ -100,7 +100,7 @@ func TestPartsOfDifferentAgeAreRefused(t *testing.T) {
 	r.MustStop()
 	now := s.Copy()
 	restore := func() {
-		for _, part := range []string{"intake", "events", "ACKNOWLEDGED", "actionpulse.db"} {
+		for _, part := range []string{"intake", "events", "ACKNOWLEDGED", "actionpulse.db", "GENERATION"} {
 			s.Replace(part, now)
 		}
 	}

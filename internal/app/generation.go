@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/actionpulse/actionpulse/internal/atomicfile"
+	"github.com/actionpulse/actionpulse/internal/crash"
 	"github.com/actionpulse/actionpulse/internal/storage/sqldb"
 )
 
@@ -75,5 +76,6 @@ func (f folder) beginGeneration(ctx context.Context, db *sqldb.DB) error {
 	if err := db.CreateGeneration(ctx, g); err != nil {
 		return err
 	}
+	crash.Point("generation.noted")
 	return writeGeneration(f.path(generationFile), g)
 }

@@ -22,6 +22,7 @@ type crashPoint struct {
 }
 
 var crashPoints = []crashPoint{
+	{name: "generation.noted", most: 1},
 	{name: "intake.decided", most: 20},
 	{name: "intake.applied", most: 20},
 	{name: "intake.synced", most: 20},
