@@ -118,8 +118,9 @@ func syncFolder(path string) error {
 	return nil
 }
 
-// occupied returns ErrOccupied unless a path is absent or an empty folder.
-func occupied(dir string) error {
+// occupied returns ErrOccupied unless a path is absent or a folder that holds
+// nothing but some names.
+func occupied(dir string, but ...string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -127,6 +128,7 @@ func occupied(dir string) error {
 	if err != nil {
 		return fmt.Errorf("look at the target: %w", err)
 	}
+	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return slices.Contains(but, e.Name()) })
 	if len(entries) > 0 {
 		return fmt.Errorf("%w: %s holds %s", ErrOccupied, dir, entries[0].Name())
 	}

@@ -159,18 +159,12 @@ func parse(content []byte) (*Manifest, error) {
 // compareNames refuses a backup with files that its manifest does not list, or
 // without some that it does.
 func (m *Manifest) compareNames(dir string) error {
+	if err := m.compareFiles(dir); err != nil {
+		return err
+	}
 	listed := map[string]bool{ManifestFile: true}
 	for _, f := range m.Files {
 		listed[f.Path] = true
-		info, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(f.Path)))
-		switch {
-		case errors.Is(err, os.ErrNotExist):
-			return fmt.Errorf("%w: %s is missing", ErrDamaged, f.Path)
-		case err != nil:
-			return fmt.Errorf("open the backup: %w", err)
-		case !info.Mode().IsRegular() || info.Size() != f.Bytes:
-			return fmt.Errorf("%w: %s has %d bytes instead of %d", ErrDamaged, f.Path, info.Size(), f.Bytes)
-		}
 	}
 	files, err := list(dir)
 	if err != nil {
@@ -179,6 +173,23 @@ func (m *Manifest) compareNames(dir string) error {
 	for _, path := range files {
 		if !listed[path] {
 			return fmt.Errorf("%w: %s is not in the manifest", ErrDamaged, path)
+		}
+	}
+	return nil
+}
+
+// compareFiles refuses a backup without some of the files that its manifest
+// lists, or with others in their place.
+func (m *Manifest) compareFiles(dir string) error {
+	for _, f := range m.Files {
+		info, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(f.Path)))
+		switch {
+		case errors.Is(err, os.ErrNotExist):
+			return fmt.Errorf("%w: %s is missing", ErrDamaged, f.Path)
+		case err != nil:
+			return fmt.Errorf("open the backup: %w", err)
+		case !info.Mode().IsRegular() || info.Size() != f.Bytes:
+			return fmt.Errorf("%w: %s has %d bytes instead of %d", ErrDamaged, f.Path, info.Size(), f.Bytes)
 		}
 	}
 	return nil

@@ -315,6 +315,30 @@ func TestARestoreThatIsCutShort(t *testing.T) {
 	}
 }
 
+// Two backups into one folder: the one that comes second is refused, whether a
+// server runs or not, and takes nothing away from the first.
+func TestTwoBackupsIntoOneFolder(t *testing.T) {
+	t.Parallel()
+	site := apptest.New(t)
+	for name, settle := range map[string]func(){"stopped": func() {}, "running": func() { site.MustServe().TrackNew(1) }} {
+		settle()
+		dir := filepath.Join(t.TempDir(), "backup")
+		second := func(string, int64, int64) {
+			_, err := app.Backup(t.Context(), app.BackupParams{Config: site.Config().Folder, Out: dir, Log: apptest.Discard})
+			if err == nil {
+				t.Errorf("%s: a second backup was made", name)
+			}
+		}
+		_, err := app.Backup(t.Context(), app.BackupParams{Config: site.Config().Folder, Out: dir, Log: apptest.Discard, Progress: second})
+		if err == nil {
+			err = restoreInto(t, dir, filepath.Join(t.TempDir(), "data"), "")
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // A backup that is cut short leaves nothing, and the server goes on.
 func TestABackupThatIsCutShort(t *testing.T) {
 	t.Parallel()
@@ -332,6 +356,8 @@ func TestABackupThatIsCutShort(t *testing.T) {
 				how()
 			}
 		}})
+		_ = os.RemoveAll(filepath.Join(dir, "MANIFEST.json", "x")) // the test's own
+		_ = os.Remove(filepath.Join(dir, "MANIFEST.json"))
 		if entries, readErr := os.ReadDir(dir); err == nil || readErr != nil || len(entries) > 0 {
 			t.Errorf("cut at %s: %v; %v %v is left", at, err, entries, readErr)
 		}
