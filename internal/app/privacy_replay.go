@@ -57,7 +57,7 @@ func partOf(s privacy.Span) replay.Part {
 	return replay.Part{Person: replay.Person{AnonID: s.AnonID}, Received: &replay.Span{From: s.From, To: s.To}}
 }
 
-func (r privacyReplays) ExportPerson(ctx context.Context, projectID string, p privacy.Person, spans []privacy.Span, emit privacy.Emit) error {
+func (r privacyReplays) ExportPerson(ctx context.Context, projectID string, p privacy.Person, spans []privacy.Span, emit privacy.Emit) (unreadable int64, err error) {
 	parts := []replay.Part{{Person: replay.Person(p), AnyUser: true}}
 	for _, s := range spans {
 		parts = append(parts, partOf(s))
@@ -71,13 +71,16 @@ func (r privacyReplays) ExportPerson(ctx context.Context, projectID string, p pr
 					return err
 				}
 			}
+			if events == nil {
+				unreadable++
+			}
 			return emitChunk(of, &c, events, emit)
 		})
 		if err != nil {
-			return err
+			return unreadable, err
 		}
 	}
-	return nil
+	return unreadable, nil
 }
 
 // exportedSession comes before the chunks of a session.
@@ -85,18 +88,24 @@ type exportedSession struct {
 	SessionID string `json:"session_id"`
 }
 
-// exportedChunk is a chunk with the events as they were sent.
+// exportedChunk is a chunk with the events, which are null if they cannot be
+// read.
 type exportedChunk struct {
 	SessionID  string          `json:"session_id"`
 	Chunk      int64           `json:"chunk"`
 	ReceivedAt string          `json:"received_at"`
 	Events     json.RawMessage `json:"events"`
+	Unreadable bool            `json:"unreadable,omitempty"`
 }
 
 func emitChunk(session string, c *replay.Chunk, events io.WriterTo, emit privacy.Emit) error {
-	var text bytes.Buffer
-	if _, err := events.WriteTo(&text); err != nil {
-		return err
+	out := exportedChunk{SessionID: session, Chunk: c.Chunk, ReceivedAt: api.TimeText(c.ReceivedAt), Unreadable: events == nil}
+	if events != nil {
+		var text bytes.Buffer
+		if _, err := events.WriteTo(&text); err != nil {
+			return err
+		}
+		out.Events = text.Bytes()
 	}
-	return emit("replay_chunk", exportedChunk{session, c.Chunk, api.TimeText(c.ReceivedAt), text.Bytes()})
+	return emit("replay_chunk", out)
 }

@@ -134,7 +134,7 @@ func (s *service) cancelPrivacyJob(x *exchange) (answer, error) {
 var getPrivacyArchiveOperation = operation{
 	id: "getPrivacyArchive", tag: tagPrivacy, summary: "Download the archive of a finished export",
 	description: "JSON Lines: an object on each line, with its type as its first member. The first is of type export and says whom it is about " +
-		"and as of which time; the last is of type end and counts the others. If it fails on the way the connection is cut. " +
+		"and as of which time; the last is of type end and counts the others, and those whose content is lost or damaged in storage. If it fails on the way the connection is cut. " +
 		"Until the export has succeeded the answer is conflict; when the archive is kept no more it is not_found.",
 	params:  privacyParams(),
 	replies: []reply{{status: http.StatusOK, doc: "The archive.", body: "", kind: "application/jsonl"}},

@@ -2,6 +2,7 @@ package privacy
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -151,7 +152,7 @@ func (w *archive) emit(kind string, object any) error {
 		}
 		w.checked = w.bytes
 	}
-	text, err := json.Marshal(object)
+	text, err := encode(object)
 	if err != nil {
 		return fmt.Errorf("encode a %s: %w", kind, err)
 	}
@@ -170,6 +171,18 @@ func (w *archive) emit(kind string, object any) error {
 		}
 	}
 	return nil
+}
+
+// encode encodes an object with characters as they are: nobody makes a page of an
+// archive.
+func encode(object any) ([]byte, error) {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(object); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
 }
 
 // finish puts the archive in its place, once all of it is on disk, and returns

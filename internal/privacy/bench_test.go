@@ -71,6 +71,8 @@ type parts struct {
 	deleted bool
 	// running is the customer who has an execution under way.
 	running string
+	// unreadable is how many chunks of recordings are lost.
+	unreadable atomic.Int64
 	// newest are the latest times of what was there at the last record, if a
 	// test says so, by the step that goes by them; before is which time the step
 	// got.
@@ -231,8 +233,11 @@ func (p *parts) ExportCustomer(ctx context.Context, _, customer string, emit pri
 	if err := p.step(ctx, "export customer"); err != nil {
 		return err
 	}
-	return emit("customer", map[string]string{"customer": customer})
+	return emit("customer", map[string]string{"customer": customer, "note": spelt})
 }
+
+// spelt is a text that an encoder may spell otherwise.
+const spelt = `<a href="x&y">`
 
 // events and replays are the parts whose methods have the names of others.
 type events struct{ *parts }
@@ -283,8 +288,8 @@ func (r replays) DeleteSpans(ctx context.Context, _ string, spans []privacy.Span
 
 func (r replays) Purge(ctx context.Context) error { return r.step(ctx, "blobs") }
 
-func (r replays) ExportPerson(ctx context.Context, _ string, _ privacy.Person, _ []privacy.Span, _ privacy.Emit) error {
-	return r.step(ctx, "export replays")
+func (r replays) ExportPerson(ctx context.Context, _ string, _ privacy.Person, _ []privacy.Span, _ privacy.Emit) (int64, error) {
+	return r.unreadable.Load(), r.step(ctx, "export replays")
 }
 
 // bench is a service with its store and a folder.

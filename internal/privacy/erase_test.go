@@ -3,6 +3,7 @@ package privacy_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -187,6 +188,9 @@ func TestExecutionsUnderWayAreAwaited(t *testing.T) {
 		b.await(t, b.create(t, privacy.Delete, "bob").ID)
 		if j := b.get(t, waits.ID); j.Phase != privacy.PhaseCustomers || j.Failures != 0 || j.Error != "" || !j.FinishedAt.IsZero() {
 			t.Errorf("%+v", j)
+		}
+		if _, err := b.service.Cancel(t.Context(), b.by, b.at, waits.ID); code(err) != api.CodeConflict || !strings.Contains(err.Error(), "has begun to erase") {
+			t.Error(err)
 		}
 		b.mu.Lock()
 		b.running = ""

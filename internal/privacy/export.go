@@ -49,12 +49,16 @@ func (w *Worker) write(ctx context.Context, j *Job, out *archive, asOf time.Time
 	if err := out.emit("export", head); err != nil {
 		return err
 	}
+	var unreadable int64
 	parts := []struct {
 		write func() error
 		done  int64
 	}{
 		{func() error { return w.params.Events.ExportPerson(ctx, j.Place.Number, j.Person, out.emit) }, 500},
-		{func() error { return w.exportReplays(ctx, j, out.emit) }, 850},
+		{func() (err error) {
+			unreadable, err = w.exportReplays(ctx, j, out.emit)
+			return err
+		}, 850},
 		{func() error {
 			if j.Person.UserID == "" {
 				return nil
@@ -72,15 +76,21 @@ func (w *Worker) write(ctx context.Context, j *Job, out *archive, asOf time.Time
 		}
 	}
 	delete(out.counts, "export")
-	return out.emit("end", map[string]any{"counts": out.counts})
+	return out.emit("end", exportEnd{out.counts, unreadable})
 }
 
-func (w *Worker) exportReplays(ctx context.Context, j *Job, emit Emit) error {
+// exportEnd is the last line.
+type exportEnd struct {
+	Counts map[string]int64 `json:"counts"`
+	// Unreadable is how many of them are chunks without their events.
+	Unreadable int64 `json:"unreadable,omitempty"`
+}
+
+func (w *Worker) exportReplays(ctx context.Context, j *Job, emit Emit) (unreadable int64, err error) {
 	var spans []Span
 	if j.Person.UserID != "" {
-		var err error
 		if spans, err = w.params.Events.Spans(ctx, j.Place.Number, j.Person.UserID); err != nil {
-			return err
+			return 0, err
 		}
 	}
 	return w.params.Replays.ExportPerson(ctx, j.Place.ProjectID, j.Person, spans, emit)

@@ -2,6 +2,7 @@ package privacy_test
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/rand"
 	"encoding/json"
 	"io/fs"
@@ -53,6 +54,14 @@ func TestExport(t *testing.T) {
 		if !slices.Equal(types, []any{"export", "event", "customer", "end"}) || lines[0]["user_id"] != "ada" || lines[0]["as_of"] == nil {
 			t.Errorf("%v", lines)
 		}
+		if end := lines[3]; end["unreadable"] != nil || lines[2]["note"] != spelt {
+			t.Errorf("%v", lines)
+		}
+		content, err := os.ReadFile(b.files(t)[0])
+		must(t, err)
+		if !bytes.Contains(content, []byte(`"note":"<a href=\"x&y\">"`)) {
+			t.Errorf("%s", content)
+		}
 		info, err := os.Stat(b.files(t)[0])
 		must(t, err)
 		if info.Mode().Perm() != 0o600 || info.Size() != j.ArchiveBytes || len(b.files(t)) != 1 {
@@ -70,6 +79,20 @@ func TestExport(t *testing.T) {
 		eventually(t, "the archive is still spoken of", func() bool { return b.get(t, j.ID).ArchiveUntil.IsZero() })
 		if j := b.get(t, j.ID); j.Status != privacy.Succeeded || j.ArchiveBytes == 0 {
 			t.Errorf("%+v", j)
+		}
+	})
+}
+
+// TestAnExportSaysWhatItLacks: chunks of recordings that cannot be read end
+// nothing, and are counted.
+func TestAnExportSaysWhatItLacks(t *testing.T) {
+	t.Parallel()
+	onSQLite(t, func(t *testing.T, b *bench) {
+		b.unreadable.Store(3)
+		b.work(t)
+		lines := b.lines(t, b.await(t, b.create(t, privacy.Export, "ada").ID).ID)
+		if end := lines[len(lines)-1]; end["type"] != "end" || end["unreadable"] != 3.0 {
+			t.Errorf("%v", end)
 		}
 	})
 }

@@ -116,9 +116,17 @@ func (s *Service) Cancel(ctx context.Context, by auditlog.Actor, at Place, jobID
 		return Job{}, err
 	}
 	if !done && j.Status != Cancelled {
-		return Job{}, fault.New(api.CodeConflict, "the job is %s and can be cancelled no more", j.Status).With("status", j.Status)
+		return Job{}, tooLate(&j)
 	}
 	return j, nil
+}
+
+// tooLate is the refusal to cancel a job.
+func tooLate(j *Job) error {
+	if j.Status == Queued || j.Status == Running {
+		return fault.New(api.CodeConflict, "the deletion has begun to erase and can be cancelled no more").With("status", j.Status)
+	}
+	return fault.New(api.CodeConflict, "the job is %s and can be cancelled no more", j.Status).With("status", j.Status)
 }
 
 // Archive opens the archive of a finished export, which the caller closes, and

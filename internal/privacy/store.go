@@ -149,8 +149,10 @@ type Replays interface {
 	// Purge leaves nothing in the blob store of chunks that were deleted.
 	Purge(ctx context.Context) error
 	// ExportPerson emits the sessions of a person and their chunks, and of
-	// anonymous ids those that were received within the spans.
-	ExportPerson(ctx context.Context, projectID string, p Person, spans []Span, emit Emit) error
+	// anonymous ids those that were received within the spans. It says how many
+	// chunks it has emitted without their events: what is lost or damaged does not
+	// keep the rest. A store that cannot be reached is an error.
+	ExportPerson(ctx context.Context, projectID string, p Person, spans []Span, emit Emit) (unreadable int64, err error)
 }
 
 // Customers keeps customers with their credits and executions.

@@ -156,9 +156,10 @@ func (s *Service) Newest(ctx context.Context, projectID string) (time.Time, erro
 }
 
 // ExportPerson calls fn with each chunk of what belongs to a person, in the order
-// of sessions and numbers; events holds them as they were sent. It ends with
-// fn's error. A chunk that cannot be read ends it, too, as [Service.Open] says;
-// one that is deleted meanwhile is left out.
+// of sessions and numbers; events holds them as they were sent, and is nil of one
+// whose blob is missing or damaged. It ends with fn's error, and with unavailable
+// when the store of blobs does not answer. A chunk that is deleted meanwhile is
+// left out.
 func (s *Service) ExportPerson(ctx context.Context, projectID string, p Part, fn func(session string, chunk Chunk, events io.WriterTo) error) error {
 	if err := p.Person.check(); err != nil {
 		return err
@@ -186,6 +187,9 @@ func (s *Service) export(ctx context.Context, projectID string, c Chunk, fn func
 	switch {
 	case errors.Is(err, noChunk()):
 		return nil
+	case err != nil && isUnreadable(err):
+		s.params.Log.Warn("a chunk that is exported is missing or damaged in storage", "chunk", c.Chunk, "blob", c.Blob, "error", err)
+		return fn(c.SessionID, c, nil)
 	case err != nil:
 		return err
 	}

@@ -79,6 +79,32 @@ func (w *world) exported(t *testing.T, lines map[string][]map[string]any) {
 	}
 }
 
+// exportLost: when the blobs of her recordings are lost, the archive says so of
+// each chunk, and has all the rest.
+func (w *world) exportLost(t *testing.T) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(w.r.Dir, "replays", "*", "*", "*"))
+	if err != nil || len(files) != len(recordings) {
+		t.Fatalf("%v, %v", files, err)
+	}
+	for _, file := range files {
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := startJob(t, w.r, "export", `"user_id":"ada"`)
+	awaitJob(t, w.r, path)
+	lines := archiveOf(t, w.r, path)
+	if len(lines["replay_chunk"]) != 5 || lines["end"][0]["unreadable"] != 5.0 || len(lines["execution"]) != 1 {
+		t.Errorf("%v", lines)
+	}
+	for _, line := range lines["replay_chunk"] {
+		if events, there := line["events"]; !there || events != nil || line["unreadable"] != true {
+			t.Errorf("%v", line)
+		}
+	}
+}
+
 // blobs are the contents of the files of recordings.
 func (w *world) blobs(t *testing.T) (contents []string) {
 	t.Helper()

@@ -220,6 +220,7 @@ func TestPrivacyExport(t *testing.T) {
 			t.Errorf("%v", list)
 		}
 		exportNobody(t, r)
+		w.exportLost(t)
 	})
 }
 

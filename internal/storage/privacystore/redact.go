@@ -47,7 +47,7 @@ func (s *Store) Newest(ctx context.Context, projectID, customer string) (time.Ti
 // findCustomer returns the number of a customer, and whether there is one.
 func (s *Store) findCustomer(ctx context.Context, projectID, customer string) (number int64, found bool, err error) {
 	if credit.ValidateCustomer(customer) != nil {
-		return 0, false, nil // nobody can have such an id
+		return 0, false, nil //nolint:nilerr // nobody can have such an id
 	}
 	number, err = s.db.Read().FindCustomerNumber(ctx, sqldb.FindCustomerNumberParams{ProjectID: projectID, ExternalID: customer})
 	if errors.Is(err, sql.ErrNoRows) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/actionpulse/actionpulse/api"
 	"github.com/actionpulse/actionpulse/internal/fault"
@@ -212,8 +215,9 @@ func testABlobThatCannotBeDeleted(t *testing.T, b *bench) {
 // testDamage: a blob that is missing or is not what was written is told from
 // one that cannot be asked for, by whoever reads it and by an audit.
 func testDamage(t *testing.T, b *bench) {
+	whose := replay.Person{UserID: "w"}
 	for n := range 4 {
-		b.want(t, b.project(), body("s", n, events(fmt.Sprint(n))), first)
+		b.want(t, b.project(), body("s", n, events(fmt.Sprint(n)), `"user_id":"w"`), first)
 	}
 	chunks, err := b.Get(t.Context(), b.project(), "s")
 	if err != nil {
@@ -245,6 +249,14 @@ func testDamage(t *testing.T, b *bench) {
 			t.Errorf("%d: %v", n, err)
 		}
 	}
+	told := map[int64]bool{} // whether a chunk was exported with its events
+	err = b.ExportPerson(t.Context(), b.project(), replay.Part{Person: whose}, func(_ string, c replay.Chunk, w io.WriterTo) error {
+		told[c.Chunk] = w != nil
+		return nil
+	})
+	if diff := cmp.Diff(map[int64]bool{0: false, 1: false, 2: false, 3: true}, told); diff != "" || err != nil {
+		t.Errorf("%v %s", err, diff)
+	}
 	a, err := replay.Verify(t.Context(), b.params.Store, b.params.Blobs)
 	if err != nil || a.Chunks != 4 || len(a.Differences) != 3 {
 		t.Errorf("%+v, %v", a, err)
@@ -256,6 +268,8 @@ func testDamage(t *testing.T, b *bench) {
 	}
 	down := b.service(t, func(p *replay.Params) { p.Blobs = silent{} })
 	_, err = down.Open(t.Context(), b.project(), "s", 3)
+	mustFail(t, err, api.CodeUnavailable)
+	err = down.ExportPerson(t.Context(), b.project(), replay.Part{Person: whose}, func(string, replay.Chunk, io.WriterTo) error { return nil })
 	mustFail(t, err, api.CodeUnavailable)
 	if _, err := replay.Verify(t.Context(), b.params.Store, silent{}); err == nil {
 		t.Error("an audit that saw nothing found nothing wrong")
