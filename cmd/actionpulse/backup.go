@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -33,7 +34,7 @@ the server is given. Replays in a bucket are not copied: if no server runs, name
 it by --replay.blobs as for serve. The folder gets its MANIFEST.json last; without that it is no backup.
 
 Exit codes: 0 it is made; 1 it could not be made; 2 wrong settings; 5 the data
-folder or the target cannot be used.`
+folder or the target cannot be used; 130 stopped by a signal.`
 }
 
 // Run makes the backup.
@@ -50,18 +51,35 @@ func (c *backupCommand) Run(ctx context.Context, std streams) error {
 		Progress: copyProgress(std.stderr, c.Quiet), Log: log,
 	})
 	if err != nil {
+		return interrupted(ctx, err, "it can be run again")
+	}
+	if err := warn(std.stderr, r); err != nil {
 		return err
 	}
 	if c.JSON {
 		return printJSON(std.stdout, r)
 	}
-	if r.LostReplays > 0 {
-		_, err = fmt.Fprintf(std.stderr, "actionpulse: %d chunks of session replays are lost, and so not in the backup: verify names them\n", r.LostReplays)
-		if err != nil {
-			return err
-		}
-	}
 	return c.print(std.stdout, r)
+}
+
+// interrupted gives what a signal has ended the exit code for it, and says what
+// comes next.
+func interrupted(ctx context.Context, err error, next string) error {
+	if ctx.Err() == nil || errors.Is(err, app.ErrRefused) {
+		return err
+	}
+	return &exitError{exitInterrupted, fmt.Errorf("stopped by a signal; %s: %w", next, err)}
+}
+
+// warn says what the backup does not hold.
+func warn(w io.Writer, r app.BackupReport) (err error) {
+	if r.Manifest.SecretKey != "" {
+		_, err = fmt.Fprintln(w, "actionpulse: the key of secrets is in the settings and NOT in the backup: keep secret_key elsewhere, and name it to restore and serve")
+	}
+	if err == nil && r.LostReplays > 0 {
+		_, err = fmt.Fprintf(w, "actionpulse: %d chunks of session replays are lost, and so not in the backup: verify names them\n", r.LostReplays)
+	}
+	return err
 }
 
 // print shows the result to a person, with what comes next.

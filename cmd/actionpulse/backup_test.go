@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -44,6 +46,25 @@ func TestBackupAndRestore(t *testing.T) {
 	for _, args := range [][]string{{"backup", "--data", data}, {"restore", "--data", restored}, {"restore", "--from", out, "--database", "mysql://h"}, {"restore", "--from", out, "--replay.blobs", "ftp://h"}} {
 		if code, _, _ := invoke(t, args...); code != exitUsage {
 			t.Errorf("%v: exit %d", args, code)
+		}
+	}
+}
+
+// What a signal has stopped says so by its exit code, and can be done again.
+func TestBackupAndRestoreInterrupted(t *testing.T) {
+	t.Parallel()
+	data, _ := initialise(t)
+	out, restored := filepath.Join(t.TempDir(), "backup"), filepath.Join(t.TempDir(), "restored")
+	stopped, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, args := range [][]string{{"backup", "--data", data, "--out", out}, {"restore", "--from", out, "--data", restored}} {
+		var stderr strings.Builder
+		code := run(stopped, args, streams{strings.NewReader(""), io.Discard, &stderr})
+		if code != exitInterrupted || !strings.Contains(stderr.String(), "again") {
+			t.Errorf("%v: exit %d, %q", args, code, stderr.String())
+		}
+		if code, _, stderr := invoke(t, args...); code != exitOK {
+			t.Errorf("%v again: exit %d, %q", args, code, stderr)
 		}
 	}
 }

@@ -14,6 +14,7 @@ type restoreCommand struct {
 	From      string             `name:"from" env:"-" required:"" placeholder:"DIR" help:"The backup."`
 	Data      string             `name:"data" default:"data" placeholder:"DIR" help:"The new data folder: absent, empty, or one whose restore was cut short. Default: data."`
 	Database  config.DatabaseURL `name:"database" placeholder:"URL" help:"An empty database, postgres://…, for a backup that was made with one."`
+	SecretKey config.SecretKey   `name:"secret_key" placeholder:"BASE64" help:"The key of secrets, as for serve, for a backup that does not hold it."`
 	Replay    config.Replay      `embed:"" prefix:"replay."`
 	PGRestore string             `name:"pg-restore" env:"-" placeholder:"FILE" help:"The program pg_restore, with --database. Default: the one in PATH."`
 	Quiet     bool               `name:"quiet" env:"-" help:"Show no progress."`
@@ -32,12 +33,13 @@ acknowledged after the backup are not in it: whoever sends them again is served
 as if for the first time.
 
 Exit codes: 0 it is restored and its parts agree; 1 they differ, or it could not be
-restored; 2 wrong settings; 5 the backup or the target cannot be used.`
+restored; 2 wrong settings; 5 the backup or the target cannot be
+used; 130 stopped by a signal.`
 }
 
 // Run restores and verifies.
 func (c *restoreCommand) Run(ctx context.Context, std streams) error {
-	folder := config.Folder{Data: c.Data, Database: c.Database, Replay: c.Replay}
+	folder := config.Folder{Data: c.Data, Database: c.Database, SecretKey: c.SecretKey, Replay: c.Replay}
 	if err := folder.Validate(); err != nil {
 		return &exitError{exitUsage, err}
 	}
@@ -46,11 +48,11 @@ func (c *restoreCommand) Run(ctx context.Context, std streams) error {
 		return err
 	}
 	r, err := app.Restore(ctx, app.RestoreParams{
-		From: c.From, Data: c.Data, Database: c.Database, Replay: c.Replay, LoadTool: c.PGRestore,
+		From: c.From, Data: c.Data, Database: c.Database, SecretKey: c.SecretKey, Replay: c.Replay, LoadTool: c.PGRestore,
 		Progress: copyProgress(std.stderr, c.Quiet), Log: log,
 	})
 	if err != nil {
-		return err
+		return interrupted(ctx, err, "run the same command again")
 	}
 	if c.JSON {
 		err = printJSON(std.stdout, r)

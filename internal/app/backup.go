@@ -132,11 +132,14 @@ type backupRun struct {
 	acknowledged uint64
 	// replays is where they are, as the manifest says it.
 	replays string
+	// secretKey is where the key of secrets is, if not in the folder, as the
+	// manifest says it.
+	secretKey string
 }
 
 // check refuses, before anything stands still, what would be found out at its
-// end: that a restore has begun before the folder was taken, and that the
-// database is another folder's.
+// end: that a restore has begun before the folder was taken, that the database
+// is another folder's, and that the key of its secrets is missing.
 func (b *backupRun) check(ctx context.Context) (err error) {
 	if b.made, err = b.folder.readFormat(); err != nil {
 		return err
@@ -145,14 +148,14 @@ func (b *backupRun) check(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	return database.Close()
+	return errors.Join(b.checkSecrets(ctx, database), database.Close())
 }
 
 // finish makes what was copied a backup, or removes it.
 func (b *backupRun) finish() (*backup.Manifest, error) {
 	return b.writer.Finish(backup.Manifest{
 		CreatedAt: time.Now().UTC(), Program: b.params.Program, Store: b.made.Store, Database: databaseOf(b.params.Config.Database),
-		Replays: b.replays, LostReplays: b.report.LostReplays, Acknowledged: b.acknowledged,
+		SecretKey: b.secretKey, Replays: b.replays, LostReplays: b.report.LostReplays, Acknowledged: b.acknowledged,
 	})
 }
 
@@ -207,6 +210,9 @@ func (b *backupRun) rest(ctx context.Context, intake string, database snapshotCo
 		return err
 	}
 	if err := database.copy(ctx, b.writer); err != nil {
+		return err
+	}
+	if err := b.checkSecrets(ctx, database); err != nil {
 		return err
 	}
 	if err := b.blobs(ctx, database); err != nil {

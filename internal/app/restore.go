@@ -14,6 +14,7 @@ import (
 	"github.com/actionpulse/actionpulse/internal/crash"
 	"github.com/actionpulse/actionpulse/internal/storage/ledger"
 	"github.com/actionpulse/actionpulse/internal/storage/sqldb"
+	"github.com/actionpulse/actionpulse/internal/storage/sqlstore"
 )
 
 // RestoreParams say what to restore where.
@@ -28,6 +29,8 @@ type RestoreParams struct {
 	// Replay is the bucket of a backup whose replays are in one; without it they
 	// are not compared.
 	Replay config.Replay
+	// SecretKey is the key of secrets, for a backup that does not hold it.
+	SecretKey config.SecretKey
 	// LoadTool is the program pg_restore; empty means the one in PATH.
 	LoadTool string
 	Progress Progress
@@ -196,6 +199,20 @@ func (f folder) tryOut(ctx context.Context, p RestoreParams, m *backup.Manifest)
 	if err != nil {
 		return audit.Report{}, err
 	}
+	if err := f.checkRestoredKey(ctx, p.SecretKey, s); err != nil {
+		return audit.Report{}, errors.Join(err, s.close())
+	}
 	report, err := s.verify(ctx, ledger.AuditParams{})
 	return report, errors.Join(err, s.close())
+}
+
+// checkRestoredKey refuses a folder that no server could read the secrets of,
+// unless it is given the key; the folder's own settings may have it.
+func (f folder) checkRestoredKey(ctx context.Context, setting config.SecretKey, s *stores) (err error) {
+	if setting == "" {
+		if setting, err = f.settingsKey(); err != nil {
+			return err
+		}
+	}
+	return f.checkCipher(ctx, setting, sqlstore.New(s.sql).SecretKeyIDs)
 }

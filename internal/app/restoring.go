@@ -80,7 +80,9 @@ func (f folder) earlierRestore() (state restoring, err error) {
 	if err != nil {
 		return state, fmt.Errorf("look at the data folder: %w", err)
 	}
-	entries = slices.DeleteFunc(entries, func(e os.DirEntry) bool { return e.Name() == lockFile })
+	// One that was killed before it had noted anything has left no more than these.
+	left := []string{lockFile, atomicfile.Temporary(restoreFile)}
+	entries = slices.DeleteFunc(entries, func(e os.DirEntry) bool { return slices.Contains(left, e.Name()) })
 	if len(entries) > 0 {
 		return state, refuse("%s is not empty: it holds %s; restore into a new folder", string(f), entries[0].Name())
 	}

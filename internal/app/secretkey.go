@@ -53,6 +53,12 @@ func (f folder) openCipher(ctx context.Context, setting config.SecretKey, stored
 		}
 		key, err = f.readSecretKey(setting)
 	}
+	return cipherOf(ids, key, err)
+}
+
+// cipherOf returns what reads the secrets of these ids by a key, or why there is
+// none. A folder whose secrets cannot be read is refused.
+func cipherOf(ids [][]byte, key []byte, err error) (*model.Cipher, error) {
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return nil, refuse("%s is missing, and API keys of model providers are encrypted by it: %s", secretKeyFile, keyHint)

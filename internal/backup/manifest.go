@@ -61,6 +61,9 @@ type Manifest struct {
 	// LostReplays counts chunks that the database knows and that were not in the
 	// folder.
 	LostReplays int64 `json:"lost_replays,omitempty"`
+	// SecretKey is "settings" if the key that secrets are encrypted by is not in
+	// the backup, since settings that were not copied give it; else empty.
+	SecretKey string `json:"secret_key,omitempty"`
 	// Acknowledged is the last position that had been acknowledged.
 	Acknowledged uint64 `json:"acknowledged"`
 	// Secrets is always true: keys of model providers can be read with what is

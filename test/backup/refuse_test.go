@@ -308,6 +308,16 @@ func TestARestoreThatIsCutShort(t *testing.T) {
 	if err := restoreInto(t, dir, data, ""); err != nil {
 		t.Fatal(err)
 	}
+	// One that was killed before it had noted anything.
+	killed := t.TempDir()
+	write(t, filepath.Join(killed, "LOCK"), nil)
+	write(t, filepath.Join(killed, "RESTORING.new"), []byte("{"))
+	if err := restoreInto(t, dir, killed, ""); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Join(killed, "RESTORING.new")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("it is left: %v", err)
+	}
 	restored := apptest.At(t, data)
 	restored.Setup = site.Setup
 	if a := restored.MustServe().Track(ids...); a["duplicates"] != 4.0 {
