@@ -100,7 +100,7 @@ func TestRestoreOfWhatDiffers(t *testing.T) {
 		t.Errorf("exit %d, %q", code, stderr)
 	}
 	code, stdout, stderr := invoke(t, "restore", "--from", out, "--data", restored)
-	if code != exitFailure || !strings.Contains(stdout, "Restored "+restored) || !strings.Contains(stdout, "of a replay") || !strings.Contains(stderr, "differ") {
+	if code != exitFailure || !strings.Contains(stdout, "Restored "+restored) || !strings.Contains(stdout, `of the replay "`) || !strings.Contains(stderr, "differ") {
 		t.Errorf("exit %d, %q, %q", code, stdout, stderr)
 	}
 	_, stop = serving(t, restored)

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -13,6 +14,7 @@ import (
 	"github.com/actionpulse/actionpulse/internal/config"
 	"github.com/actionpulse/actionpulse/internal/eventstore"
 	"github.com/actionpulse/actionpulse/internal/intakestore"
+	"github.com/actionpulse/actionpulse/internal/privacy"
 	"github.com/actionpulse/actionpulse/internal/storage/sqldb"
 )
 
@@ -23,6 +25,10 @@ type stores struct {
 	events *eventstore.Store
 	intake *intakestore.Store
 	blobs  blobstore.Store
+	// archives are those of exports. home is the server whose folder has the blobs
+	// if any server of the database has them in a folder; zero if all have the same.
+	archives *privacy.Archives
+	home     [16]byte
 }
 
 // openParams say how to open a folder.
@@ -35,6 +41,8 @@ type openParams struct {
 	// Restoring opens a folder whose restore has not been finished, NoBlobs one
 	// without its replays.
 	Restoring, NoBlobs bool
+	// Serving opens a folder to take in and delete what is in it.
+	Serving bool
 }
 
 // open locks the folder, opens its parts and refuses those that do not belong
@@ -59,10 +67,10 @@ func (f folder) open(ctx context.Context, p openParams) (*stores, error) {
 	if err := f.checkPositions(ctx, s); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
-	if p.NoBlobs {
-		return s, nil
+	if s.archives, err = privacy.OpenArchives(f.path(exportsDir), rand.Reader); err == nil && !p.NoBlobs {
+		err = f.openBlobs(ctx, s, p)
 	}
-	if s.blobs, err = f.openBlobs(ctx, p.Replay, s.sql); err != nil {
+	if err != nil {
 		return nil, errors.Join(err, s.close())
 	}
 	return s, nil

@@ -28,11 +28,8 @@ type privacyJobs struct {
 }
 
 // openPrivacy makes the jobs, of which none is done before the worker runs.
-func (s *server) openPrivacy() error {
-	archives, err := privacy.OpenArchives(s.folder.path(exportsDir), rand.Reader)
-	if err != nil {
-		return err
-	}
+func (s *server) openPrivacy() {
+	archives := s.stores.archives
 	store := privacystore.New(s.stores.sql)
 	params := privacy.WorkerParams{
 		Queue: store, Archives: archives, Intake: privacyIntake{s.intake, s.stores.intake, &s.still}, Events: privacyEvents{s.stores.events},
@@ -52,7 +49,6 @@ func (s *server) openPrivacy() error {
 		Store: store, Archives: archives, Alone: params.LeaseFor == 0, Guard: s.space.guard, Clock: time.Now, Random: rand.Reader,
 		Wake: s.privacy.worker.Wake,
 	})
-	return nil
 }
 
 // privacyIntake is intake and its store, as privacy jobs see them.

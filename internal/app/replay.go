@@ -12,6 +12,7 @@ import (
 	"github.com/actionpulse/actionpulse/internal/atomicfile"
 	"github.com/actionpulse/actionpulse/internal/blobstore"
 	"github.com/actionpulse/actionpulse/internal/config"
+	"github.com/actionpulse/actionpulse/internal/privacy"
 	"github.com/actionpulse/actionpulse/internal/replay"
 	"github.com/actionpulse/actionpulse/internal/storage/replaystore"
 	"github.com/actionpulse/actionpulse/internal/storage/sqldb"
@@ -24,30 +25,65 @@ const replaySweepInterval = time.Minute
 
 // openBlobs opens where the chunks of recordings are kept. A folder of data from
 // before there were recordings gets a folder for them; one whose recordings have
-// lost their folder is refused.
-func (f folder) openBlobs(ctx context.Context, c config.Replay, db *sqldb.DB) (blobstore.Store, error) {
-	s3, err := c.S3()
+// lost their folder is refused, and so is serving one when that of another server
+// has them.
+func (f folder) openBlobs(ctx context.Context, s *stores, p openParams) error {
+	s3, err := p.Replay.S3()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if s3 != nil {
-		return openBucket(ctx, s3)
+		s.blobs, err = openBucket(ctx, s3)
+		return err
 	}
+	if p.Database != "" { // others may share it
+		s.home = s.archives.Server()
+	}
+	elsewhere, err := s.replaysElsewhere(ctx)
+	if err != nil {
+		return err
+	}
+	if elsewhere && p.Serving {
+		return refuse("session recordings are kept in the folder of another server of this database: have all of its servers keep them in a bucket, named by replay.blobs; if this is the folder that holds them, restore %s/%s from a backup of it",
+			exportsDir, privacy.ServerFile)
+	}
+	s.blobs, err = f.openReplays(ctx, s.sql, elsewhere)
+	return err
+}
+
+// replaysElsewhere says whether the folder of another server holds the blobs.
+func (s *stores) replaysElsewhere(ctx context.Context) (bool, error) {
+	if s.home == ([16]byte{}) {
+		return false, nil
+	}
+	holder, found, err := replaystore.New(s.sql).FindFolder(ctx)
+	return found && holder != s.home, err
+}
+
+// openReplays opens the folder of recordings. If there is none it is made, unless
+// chunks must be in it.
+func (f folder) openReplays(ctx context.Context, db *sqldb.DB, elsewhere bool) (blobstore.Store, error) {
 	store, err := blobstore.OpenFolder(f.path(replaysDir))
+	if err == nil {
+		return store, nil
+	}
 	if !errors.Is(err, os.ErrNotExist) {
-		return store, err
+		return nil, err
 	}
 	chunks, err := replaystore.New(db).ListBlobs(ctx, "", 1)
 	if err != nil {
 		return nil, err
 	}
-	if len(chunks) > 0 {
+	if len(chunks) > 0 && !elsewhere {
 		return nil, refuse("%s is missing, and there are session recordings: restore it from a backup of this folder, or set replay.blobs to where they are", replaysDir)
 	}
 	if err := f.makeBlobs(); err != nil {
 		return nil, err
 	}
-	return blobstore.OpenFolder(f.path(replaysDir))
+	if store, err = blobstore.OpenFolder(f.path(replaysDir)); err != nil {
+		return nil, err
+	}
+	return store, nil
 }
 
 // openBucket makes sure that the bucket can be used.
@@ -87,7 +123,7 @@ func newReplays(p servicesParams) (*replay.Service, error) {
 		workers = 1 // SQLite has one writer
 	}
 	return replay.NewService(replay.Params{
-		Store: replaystore.New(p.DB), Blobs: p.Blobs, Workers: workers, Alone: p.Database == "", Guard: p.ReplayGuard, Quota: p.ReplayQuota,
+		Store: replaystore.New(p.DB), Blobs: p.Blobs, Server: p.Home, Workers: workers, Alone: p.Database == "", Guard: p.ReplayGuard, Quota: p.ReplayQuota,
 		Observer: replayObserver{p.Metrics.Intake}, Clock: time.Now, Random: rand.Reader, Log: p.Log,
 	})
 }

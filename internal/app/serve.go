@@ -78,7 +78,7 @@ func Serve(ctx context.Context, p ServeParams) error {
 	s := &server{params: p, folder: f, metrics: telemetry.NewMetrics(), health: alert.NewHealth()}
 	var err error
 	s.stores, err = s.folder.open(ctx, openParams{
-		Database: p.Config.Database, EventStore: p.Config.EventStore, Replay: p.Config.Replay, Log: p.Log, Fatal: p.Fatal,
+		Database: p.Config.Database, EventStore: p.Config.EventStore, Replay: p.Config.Replay, Log: p.Log, Fatal: p.Fatal, Serving: true,
 	})
 	if err != nil {
 		return err
@@ -113,7 +113,7 @@ func (s *server) run(ctx context.Context) error {
 	s.services, err = newServices(servicesParams{
 		DB: s.stores.sql, Database: s.params.Config.Database, Credits: s.params.Config.Credits,
 		Webhooks: s.params.Config.Webhooks, Flows: s.params.Config.Flows, Retention: s.retentionRules(), Cipher: cipher, Exporter: exporter,
-		Blobs: heldBlobs{s.stores.blobs, &s.still}, Metrics: s.metrics, ReplayQuota: s.replayQuota, Guard: s.space.guard,
+		Blobs: heldBlobs{s.stores.blobs, &s.still}, Home: s.stores.home, Metrics: s.metrics, ReplayQuota: s.replayQuota, Guard: s.space.guard,
 		ReplayGuard: s.guardReplays, Log: s.params.Log,
 	})
 	if err != nil {
@@ -158,11 +158,8 @@ func (s *server) serve(ctx context.Context, listener net.Listener) error {
 		Store: s.stores.intake, Window: s.params.Config.Intake.Window, Clock: s.params.Clock,
 		Guard: s.space.guard, Quota: s.meter, Fatal: s.params.Fatal, Observer: intakeObserver{s.metrics.Intake, s.health},
 	})
-	err := s.openPrivacy()
-	var handler http.Handler
-	if err == nil {
-		handler, err = s.handler()
-	}
+	s.openPrivacy()
+	handler, err := s.handler()
 	if err != nil {
 		s.intake.Close()
 		s.services.close(s.params.Log)

@@ -87,8 +87,10 @@ type servicesParams struct {
 	Cipher *model.Cipher
 	// Exporter takes traces of executions; nil if nobody wants them.
 	Exporter *otlp.Exporter
-	// Blobs keeps session recordings.
+	// Blobs keeps session recordings, in the folder of the server Home unless that
+	// is zero.
 	Blobs   replay.Blobs
+	Home    [16]byte
 	Metrics *telemetry.Metrics
 	// ReplayQuota admits chunks of session recordings.
 	ReplayQuota replay.Quota

@@ -3,6 +3,7 @@ package replay
 import (
 	"context"
 	"fmt"
+	"log/slog"
 )
 
 // maxDifferences is how many differences an audit spells out.
@@ -16,14 +17,32 @@ type Audit struct {
 	Differences []string
 }
 
+// VerifyParams say what to look at; they are as in [Params].
+type VerifyParams struct {
+	Store  Store
+	Blobs  Blobs
+	Server [16]byte
+}
+
+// elsewhereText says, once, why no chunk was looked at.
+const elsewhereText = "session recordings are kept in the folder of another server: none was compared; verify that folder, or name the bucket that they are in by replay.blobs"
+
 // Verify reads the blob of every chunk and compares it with what was written;
 // chunks may come and go meanwhile. Differences are in the result; an error
 // means that the comparison could not be made.
-func Verify(ctx context.Context, store Store, blobs Blobs) (Audit, error) {
-	s := &Service{params: Params{Store: store, Blobs: blobs}}
+func Verify(ctx context.Context, p VerifyParams) (Audit, error) {
+	s := &Service{params: Params{Store: p.Store, Blobs: p.Blobs, Server: p.Server, Log: slog.New(slog.DiscardHandler)}}
 	a := Audit{Differences: []string{}}
+	elsewhere, err := s.elsewhere(ctx)
+	if err != nil {
+		return a, fmt.Errorf("find out whose folder holds the recordings: %w", err)
+	}
+	if elsewhere {
+		a.Differences = append(a.Differences, elsewhereText)
+		return a, nil
+	}
 	for after := ""; ; {
-		page, err := store.ListBlobs(ctx, after, sweepPage)
+		page, err := p.Store.ListBlobs(ctx, after, sweepPage)
 		if err != nil {
 			return a, fmt.Errorf("list the chunks of replays: %w", err)
 		}
@@ -55,8 +74,8 @@ func (s *Service) verify(ctx context.Context, a *Audit, c Chunk) error {
 		return fmt.Errorf("look at a chunk again: %w", again)
 	}
 	if len(page) == 1 && page[0].Blob == c.Blob {
-		a.Differences = append(a.Differences, fmt.Sprintf("chunk %d of a replay, received %s, cannot be read: %v (%s)",
-			c.Chunk, c.ReceivedAt.Format("2006-01-02T15:04:05Z07:00"), err, c.Blob))
+		a.Differences = append(a.Differences, fmt.Sprintf("chunk %d of the replay %q in project %s, received %s, cannot be read: %v (%s)",
+			c.Chunk, c.SessionID, c.ProjectID, c.ReceivedAt.Format("2006-01-02T15:04:05Z07:00"), err, c.Blob))
 	}
 	return nil
 }

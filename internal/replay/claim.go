@@ -72,7 +72,8 @@ func (s *Service) doomOld(ctx context.Context) error {
 }
 
 // deleteDoomed deletes what is doomed. What cannot be deleted now is left for
-// the next sweep, and does not keep the rest; the first failure is returned.
+// the next sweep, and does not keep the rest; the first failure is returned. What
+// is in the folder of another server is left to that one.
 func (s *Service) deleteDoomed(ctx context.Context) (deleted int, err error) {
 	var first error
 	for after := ""; ; {
@@ -82,6 +83,9 @@ func (s *Service) deleteDoomed(ctx context.Context) (deleted int, err error) {
 		}
 		if len(doomed) == 0 {
 			return deleted, first
+		}
+		if here, err := s.takeHome(ctx); err != nil || !here {
+			return deleted, err
 		}
 		after = doomed[len(doomed)-1].Name
 		gone, failed := s.deleteBlobs(ctx, doomed)

@@ -38,6 +38,8 @@ type Chunk struct {
 	// are zero where a list is about one session.
 	Session   int64
 	SessionID string
+	// ProjectID is set where a list is about all projects.
+	ProjectID string
 	Chunk     int64
 	Blob      string
 	// Bytes are the events as they were sent, StoredBytes as they are stored.
@@ -146,9 +148,9 @@ func (r *Recording) add(c Chunk) {
 }
 
 // Open returns what writes the events of a chunk, byte for byte as they were
-// sent. What can fail fails before that: not_found; internal when the blob is
-// missing or damaged, which a repeat does not change; unavailable when the
-// store of blobs does not answer.
+// sent. What can fail fails before that: not_found; conflict when the blob is in
+// the folder of another server; internal when it is missing or damaged, which a
+// repeat does not change; unavailable when the store of blobs does not answer.
 func (s *Service) Open(ctx context.Context, projectID, sessionID string, chunk int64) (io.WriterTo, error) {
 	ref := ChunkRef{ProjectID: projectID, Session: SessionHash(sessionID), Chunk: chunk}
 	found, there, err := s.params.Store.FindChunk(ctx, ref)
@@ -166,7 +168,7 @@ func (s *Service) Open(ctx context.Context, projectID, sessionID string, chunk i
 		}
 	}
 	if err != nil {
-		return nil, unreadable(err)
+		return nil, s.unreadable(ctx, err)
 	}
 	return packed(blob), nil
 }
@@ -193,8 +195,13 @@ func sumOf(blob []byte) string {
 }
 
 // unreadable says what it means that a chunk's blob could not be read.
-func unreadable(err error) error {
+func (s *Service) unreadable(ctx context.Context, err error) error {
 	if isUnreadable(err) {
+		if elsewhere, again := s.elsewhere(ctx); again != nil {
+			return fmt.Errorf("find out whose folder holds a chunk: %w", again)
+		} else if elsewhere {
+			return fault.Wrap(api.CodeConflict, err, "the chunk is on the server in whose folder recordings are kept")
+		}
 		return fault.Wrap(api.CodeInternal, err, "the chunk is missing or damaged in storage: see actionpulse verify").With("retryable", false)
 	}
 	return fault.Wrap(api.CodeUnavailable, err, "the storage of replays does not answer").After(time.Second)

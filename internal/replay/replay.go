@@ -10,7 +10,9 @@
 //   - nothing is acknowledged before the chunk's blob and its rows are on disk;
 //   - a refusal means that nothing of the request was taken;
 //   - a row of a chunk has its blob, and what has no row is deleted in the end:
-//     see claim.go.
+//     see claim.go;
+//   - of servers that share a store and no bucket one keeps the blobs: see
+//     home.go.
 package replay
 
 import (
@@ -114,9 +116,10 @@ type Blobs interface {
 	Delete(ctx context.Context, name string) error
 }
 
-// Store keeps marks, sessions, chunks and claims on blobs. Its methods return
+// Store keeps marks, sessions, chunks, claims on blobs and whose folder has them. Its methods return
 // the fault unavailable as package sqldb describes it.
 type Store interface {
+	Home
 	Judge
 	Shelf
 	Garbage
@@ -158,7 +161,8 @@ type Shelf interface {
 	// latest time of those that can be read; zero if there is none.
 	NewestChunk(ctx context.Context, projectID string) (time.Time, error)
 	// ListBlobs returns at most limit chunks of all projects whose blobs are
-	// above after, in the order of the names of blobs.
+	// above after, in the order of the names of blobs, with the ids of their
+	// sessions.
 	ListBlobs(ctx context.Context, after string, limit int) ([]Chunk, error)
 }
 

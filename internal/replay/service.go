@@ -41,10 +41,13 @@ type Observer interface {
 	Chunk(r Receipt)
 }
 
-// Params configures a [Service]; every member must be set, except Quota.
+// Params configures a [Service]; every member must be set, except Server and Quota.
 type Params struct {
 	Store Store
 	Blobs Blobs
+	// Server is the server in whose folder Blobs are. It is zero where others that
+	// use the store have the same Blobs, or where there are none.
+	Server [16]byte
 	// Workers is how many groups of chunks are committed at once: 1 where the
 	// store has one writer.
 	Workers int
@@ -69,6 +72,7 @@ type Service struct {
 	claims  *gather[string]
 	commits *gather[*Entry]
 	turns   turns
+	home    home
 	// busy bounds the chunks that are being read and compressed.
 	busy    chan struct{}
 	encoder *zstd.Encoder
@@ -149,6 +153,9 @@ func (s *Service) add(ctx context.Context, src Source, e *Entry, r *request) (Re
 		return Receipt{Duplicate: true, Conflict: mark.Digest != e.Digest}, nil
 	}
 	if err := s.params.Guard(); err != nil {
+		return Receipt{}, err
+	}
+	if err := s.refuseElsewhere(ctx); err != nil {
 		return Receipt{}, err
 	}
 	e.ReceivedAt = s.now()

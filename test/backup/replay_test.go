@@ -114,7 +114,7 @@ func aBlobIsLost(t *testing.T, site *apptest.Site) {
 	restored := apptest.At(t, filepath.Join(t.TempDir(), "restored"))
 	restored.Setup = site.Setup
 	r, err := app.Restore(t.Context(), app.RestoreParams{From: dir, Data: restored.Dir, Log: apptest.Discard})
-	if err != nil || r.Verify.OK || r.Verify.ReplayChunks != 2 || len(r.Verify.Differences) != 1 || !strings.Contains(r.Verify.Differences[0], "of a replay") {
+	if err != nil || r.Verify.OK || r.Verify.ReplayChunks != 2 || len(r.Verify.Differences) != 1 || !strings.Contains(r.Verify.Differences[0], `of the replay "s" in project `) {
 		t.Errorf("%+v %v", r.Verify, err)
 	}
 	if _, err := os.Stat(filepath.Join(restored.Dir, "RESTORING")); !os.IsNotExist(err) {

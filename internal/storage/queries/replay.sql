@@ -51,7 +51,8 @@ WHERE project_id = $1 AND anon_id = $2 AND received_at < sqlc.arg(before) AND us
 SELECT CAST(COALESCE(MAX(received_at), 0) AS bigint) AS newest FROM replay_chunks WHERE project_id = $1;
 
 -- name: ListReplayBlobs :many
-SELECT * FROM replay_chunks WHERE blob > sqlc.arg(after) ORDER BY blob LIMIT sqlc.arg(size);
+SELECT c.*, s.session_id FROM replay_chunks c JOIN replay_sessions s ON s.number = c.session_number
+WHERE c.blob > sqlc.arg(after) ORDER BY c.blob LIMIT sqlc.arg(size);
 
 -- name: ListReplayPersonsOfSession :many
 SELECT DISTINCT c.user_id, c.anon_id FROM replay_chunks c JOIN replay_sessions s ON s.number = c.session_number
@@ -106,3 +107,9 @@ SELECT name, since FROM replay_blobs WHERE state = 'doomed' AND name > sqlc.arg(
 
 -- name: ForgetReplayBlob :exec
 DELETE FROM replay_blobs WHERE name = $1 AND state = 'doomed' AND since = $2;
+
+-- name: TakeReplayFolder :exec
+INSERT INTO replay_folder (one, server) VALUES (1, $1) ON CONFLICT DO NOTHING;
+
+-- name: FindReplayFolder :one
+SELECT server FROM replay_folder;

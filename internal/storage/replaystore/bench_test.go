@@ -91,6 +91,9 @@ var tests = []struct {
 	{"ABlobThatCannotBeDeleted", testABlobThatCannotBeDeleted},
 	{"Damage", testDamage},
 	{"ABlobThatStays", testABlobThatStays},
+	{"FoldersOfTwoServers", testFoldersOfTwoServers},
+	{"ABucketForAll", testABucketForAll},
+	{"WhoseFolder", testWhoseFolder},
 }
 
 func TestStore(t *testing.T) {
@@ -137,7 +140,7 @@ func (h *house) newProject(t *testing.T) string {
 // newBench makes a bench with a new project, and nothing of the tests before.
 func (h *house) newBench(t *testing.T) *bench {
 	t.Helper()
-	for _, table := range []string{"replay_chunks", "replay_sessions", "replay_marks", "replay_blobs", "replay_usage"} {
+	for _, table := range []string{"replay_chunks", "replay_sessions", "replay_marks", "replay_blobs", "replay_usage", "replay_folder"} {
 		if err := h.db.WriteBatch(t.Context(), func(b *sqldb.Batch) error {
 			return b.Run(t.Context(), []sqldb.Statement{{Text: "DELETE FROM " + table}})
 		}); err != nil {
@@ -240,10 +243,15 @@ func (b *bench) read(t *testing.T, project, session string, chunk int64) string 
 // files are the names of what lies in the folder of blobs.
 func (b *bench) files(t *testing.T) []string {
 	t.Helper()
+	return filesIn(t, b.dir)
+}
+
+func filesIn(t *testing.T, dir string) []string {
+	t.Helper()
 	var all []string
-	err := filepath.WalkDir(b.dir, func(path string, entry fs.DirEntry, err error) error {
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && !entry.IsDir() {
-			all = append(all, strings.TrimPrefix(path, b.dir+string(os.PathSeparator)))
+			all = append(all, strings.TrimPrefix(path, dir+string(os.PathSeparator)))
 		}
 		return err
 	})
@@ -284,7 +292,7 @@ func (b *bench) sweep(t *testing.T) {
 // chunks.
 func (b *bench) verify(t *testing.T) {
 	t.Helper()
-	a, err := replay.Verify(t.Context(), b.params.Store, b.params.Blobs)
+	a, err := replay.Verify(t.Context(), replay.VerifyParams{Store: b.params.Store, Blobs: b.params.Blobs})
 	if err != nil || len(a.Differences) > 0 {
 		t.Errorf("%+v, %v", a, err)
 	}

@@ -1,5 +1,5 @@
 // Package replaystore keeps marks, sessions and chunks of recordings in the
-// transactional store, and the claims on their blobs. It decides nothing beyond
+// transactional store, the claims on their blobs, and whose folder has these. It decides nothing beyond
 // what the schema's constraints decide.
 //
 // Invariants:
@@ -230,7 +230,15 @@ func (s *Store) ListBlobs(ctx context.Context, after string, limit int) ([]repla
 	if err != nil {
 		return nil, fmt.Errorf("read chunks by their blobs: %w", err)
 	}
-	return chunksOf(rows), nil
+	all := make([]replay.Chunk, len(rows))
+	for i := range rows {
+		row := &rows[i]
+		all[i] = replay.Chunk{
+			Session: row.SessionNumber, SessionID: string(row.SessionID), ProjectID: row.ProjectID, Chunk: row.Chunk, Blob: row.Blob,
+			Bytes: row.Bytes, StoredBytes: row.StoredBytes, ReceivedAt: time.UnixMicro(row.ReceivedAt).UTC(),
+		}
+	}
+	return all, nil
 }
 
 func chunksOf(rows []sqldb.ReplayChunk) []replay.Chunk {

@@ -217,9 +217,9 @@ func testABlobThatCannotBeDeleted(t *testing.T, b *bench) {
 func testDamage(t *testing.T, b *bench) {
 	whose := replay.Person{UserID: "w"}
 	for n := range 4 {
-		b.want(t, b.project(), body("s", n, events(fmt.Sprint(n)), `"user_id":"w"`), first)
+		b.want(t, b.project(), strings.Replace(body("s", n, events(fmt.Sprint(n)), `"user_id":"w"`), `"s"`, `"s\u0000\n"`, 1), first)
 	}
-	chunks, err := b.Get(t.Context(), b.project(), "s")
+	chunks, err := b.Get(t.Context(), b.project(), "s\x00\n")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +237,7 @@ func testDamage(t *testing.T, b *bench) {
 		}
 	}
 	for n := range 4 {
-		_, err := b.Open(t.Context(), b.project(), "s", int64(n))
+		_, err := b.Open(t.Context(), b.project(), "s\x00\n", int64(n))
 		if n == 3 {
 			if err != nil {
 				t.Error(err)
@@ -257,21 +257,22 @@ func testDamage(t *testing.T, b *bench) {
 	if diff := cmp.Diff(map[int64]bool{0: false, 1: false, 2: false, 3: true}, told); diff != "" || err != nil {
 		t.Errorf("%v %s", err, diff)
 	}
-	a, err := replay.Verify(t.Context(), b.params.Store, b.params.Blobs)
+	a, err := replay.Verify(t.Context(), replay.VerifyParams{Store: b.params.Store, Blobs: b.params.Blobs})
 	if err != nil || a.Chunks != 4 || len(a.Differences) != 3 {
 		t.Errorf("%+v, %v", a, err)
 	}
-	for n, text := range []string{"chunk 0", "chunk 1", "chunk 2"} {
-		if !strings.Contains(strings.Join(a.Differences, "\n"), text) {
+	for n := range 3 {
+		want := fmt.Sprintf(`chunk %d of the replay "s\x00\n" in project %s`, n, b.project())
+		if !strings.Contains(strings.Join(a.Differences, "\n"), want) {
 			t.Errorf("%d: %v", n, a.Differences)
 		}
 	}
 	down := b.service(t, func(p *replay.Params) { p.Blobs = silent{} })
-	_, err = down.Open(t.Context(), b.project(), "s", 3)
+	_, err = down.Open(t.Context(), b.project(), "s\x00\n", 3)
 	mustFail(t, err, api.CodeUnavailable)
 	err = down.ExportPerson(t.Context(), b.project(), replay.Part{Person: whose}, func(string, replay.Chunk, io.WriterTo) error { return nil })
 	mustFail(t, err, api.CodeUnavailable)
-	if _, err := replay.Verify(t.Context(), b.params.Store, silent{}); err == nil {
+	if _, err := replay.Verify(t.Context(), replay.VerifyParams{Store: b.params.Store, Blobs: silent{}}); err == nil {
 		t.Error("an audit that saw nothing found nothing wrong")
 	}
 }

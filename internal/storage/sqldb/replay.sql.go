@@ -102,6 +102,17 @@ func (q *Queries) FindReplayChunk(ctx context.Context, arg FindReplayChunkParams
 	return i, err
 }
 
+const findReplayFolder = `-- name: FindReplayFolder :one
+SELECT server FROM replay_folder
+`
+
+func (q *Queries) FindReplayFolder(ctx context.Context) ([]byte, error) {
+	row := q.db.QueryRowContext(ctx, findReplayFolder)
+	var server []byte
+	err := row.Scan(&server)
+	return server, err
+}
+
 const findReplayMark = `-- name: FindReplayMark :one
 SELECT digest, attempt FROM replay_marks WHERE project_id = $1 AND session_hash = $2 AND chunk = $3
 `
@@ -329,7 +340,8 @@ func (q *Queries) ListReplayAnonsOfUser(ctx context.Context, arg ListReplayAnons
 }
 
 const listReplayBlobs = `-- name: ListReplayBlobs :many
-SELECT session_number, chunk, project_id, blob, bytes, stored_bytes, user_id, anon_id, received_at, started_at, ended_at, events, pages, errors, clicks FROM replay_chunks WHERE blob > $1 ORDER BY blob LIMIT $2
+SELECT c.session_number, c.chunk, c.project_id, c.blob, c.bytes, c.stored_bytes, c.user_id, c.anon_id, c.received_at, c.started_at, c.ended_at, c.events, c.pages, c.errors, c.clicks, s.session_id FROM replay_chunks c JOIN replay_sessions s ON s.number = c.session_number
+WHERE c.blob > $1 ORDER BY c.blob LIMIT $2
 `
 
 type ListReplayBlobsParams struct {
@@ -337,15 +349,34 @@ type ListReplayBlobsParams struct {
 	Size  int32
 }
 
-func (q *Queries) ListReplayBlobs(ctx context.Context, arg ListReplayBlobsParams) ([]ReplayChunk, error) {
+type ListReplayBlobsRow struct {
+	SessionNumber int64
+	Chunk         int64
+	ProjectID     string
+	Blob          string
+	Bytes         int64
+	StoredBytes   int64
+	UserID        []byte
+	AnonID        []byte
+	ReceivedAt    int64
+	StartedAt     int64
+	EndedAt       int64
+	Events        int64
+	Pages         int64
+	Errors        int64
+	Clicks        int64
+	SessionID     []byte
+}
+
+func (q *Queries) ListReplayBlobs(ctx context.Context, arg ListReplayBlobsParams) ([]ListReplayBlobsRow, error) {
 	rows, err := q.db.QueryContext(ctx, listReplayBlobs, arg.After, arg.Size)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var items []ReplayChunk
+	var items []ListReplayBlobsRow
 	for rows.Next() {
-		var i ReplayChunk
+		var i ListReplayBlobsRow
 		if err := rows.Scan(
 			&i.SessionNumber,
 			&i.Chunk,
@@ -362,6 +393,7 @@ func (q *Queries) ListReplayBlobs(ctx context.Context, arg ListReplayBlobsParams
 			&i.Pages,
 			&i.Errors,
 			&i.Clicks,
+			&i.SessionID,
 		); err != nil {
 			return nil, err
 		}
@@ -779,5 +811,14 @@ WHERE replay_sessions.number = $1
 
 func (q *Queries) SumUpReplaySession(ctx context.Context, number int64) error {
 	_, err := q.db.ExecContext(ctx, sumUpReplaySession, number)
+	return err
+}
+
+const takeReplayFolder = `-- name: TakeReplayFolder :exec
+INSERT INTO replay_folder (one, server) VALUES (1, $1) ON CONFLICT DO NOTHING
+`
+
+func (q *Queries) TakeReplayFolder(ctx context.Context, server []byte) error {
+	_, err := q.db.ExecContext(ctx, takeReplayFolder, server)
 	return err
 }

@@ -77,6 +77,13 @@ CREATE TABLE replay_blobs (
 );
 CREATE INDEX replay_blobs_state ON replay_blobs (state, since);
 
+-- The server whose folder holds the blobs: several may share the database, and
+-- not a folder. Without a row none does yet, or they are in a bucket.
+CREATE TABLE replay_folder (
+  one    bigint PRIMARY KEY CHECK (one = 1),
+  server bytea  NOT NULL CHECK (length(server) = 16)
+);
+
 -- What was received in each month (UTC, by receipt). Deletions lower nothing.
 CREATE TABLE replay_usage (
   project_id text    NOT NULL REFERENCES projects (id),
