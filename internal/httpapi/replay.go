@@ -185,9 +185,9 @@ var getReplayChunkOperation = operation{
 	id: "getReplayChunk", tag: tagReplays, summary: "Get the events of a chunk, byte for byte as they were sent",
 	description: "If it fails on the way the connection is cut: an answer that is complete ends properly. Where several servers share a database, but no bucket, " +
 		"only the one in whose folder recordings are kept has the events; the others refuse with conflict.",
-	params:      []param{idParam("id", "The project."), sessionParam(), pathText("chunk", "The number of the chunk.")},
-	replies:     replyOK("The events.", []map[string]any{}),
-	errors:      codes(api.CodeConflict),
+	params:  []param{idParam("id", "The project."), sessionParam(), pathText("chunk", "The number of the chunk.")},
+	replies: replyOK("The events.", []map[string]any{}),
+	errors:  codes(api.CodeConflict),
 }
 
 func (s *service) getReplayChunk(x *exchange) (answer, error) {

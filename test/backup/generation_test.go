@@ -69,6 +69,8 @@ func serversJoin(t *testing.T, site *apptest.Site) {
 		t.Fatal(err)
 	}
 	wantRefusal(t, app.Join(t.Context(), p), "is initialised already")
+	joined.MustRefuse("replay.blobs") // there are recordings in the folder of the first
+	joined.Flags = append(joined.Flags, bucketOf(t, nil)...)
 	one, two := site.MustServe(), joined.MustServe()
 	for _, r := range []*apptest.Running{one, two} {
 		if status, answer := r.Post("/v1/track", r.Setup.ServerKey, `{"events":[{"event":"joined","anon_id":"a"}]}`); status != 202 {

@@ -125,9 +125,8 @@ func aBlobIsLost(t *testing.T, site *apptest.Site) {
 	}
 }
 
-// blobsAreInABucket: they are not copied, the manifest says so, and they are
-// compared where the bucket is named.
-func blobsAreInABucket(t *testing.T, site *apptest.Site, blobs map[string][]byte) {
+// bucketOf is a bucket that holds blobs, as settings name it.
+func bucketOf(t *testing.T, blobs map[string][]byte) (flags []string) {
 	t.Helper()
 	bucket := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name := strings.TrimPrefix(r.URL.Path, "/replays/")
@@ -144,7 +143,14 @@ func blobsAreInABucket(t *testing.T, site *apptest.Site, blobs map[string][]byte
 		_, _ = w.Write(content)
 	}))
 	t.Cleanup(bucket.Close)
-	flags := []string{"--replay.blobs", "s3://replays?region=eu-1&endpoint=" + bucket.URL, "--replay.access_key", "id", "--replay.secret_key", "key"}
+	return []string{"--replay.blobs", "s3://replays?region=eu-1&endpoint=" + bucket.URL, "--replay.access_key", "id", "--replay.secret_key", "key"}
+}
+
+// blobsAreInABucket: they are not copied, the manifest says so, and they are
+// compared where the bucket is named.
+func blobsAreInABucket(t *testing.T, site *apptest.Site, blobs map[string][]byte) {
+	t.Helper()
+	flags := bucketOf(t, blobs)
 	named := apptest.At(t, site.Dir, flags...)
 	r := named.MustServe()
 	_, online := backup(t, site) // the server knows where they are

@@ -93,6 +93,7 @@ var tests = []struct {
 	{"ABlobThatStays", testABlobThatStays},
 	{"FoldersOfTwoServers", testFoldersOfTwoServers},
 	{"ABucketForAll", testABucketForAll},
+	{"AFolderAfterABucket", testAFolderAfterABucket},
 	{"WhoseFolder", testWhoseFolder},
 }
 

@@ -180,6 +180,36 @@ func testABucketForAll(t *testing.T, b *bench) {
 	b.sweep(t)
 }
 
+// testAFolderAfterABucket: while nobody's folder has the blobs, what is missing is
+// missing, and the next one to delete or to write has them.
+func testAFolderAfterABucket(t *testing.T, b *bench) {
+	for n := range 2 { // in a bucket that all have
+		b.want(t, b.project(), body("s", n, events(fmt.Sprint(n))), first)
+	}
+	one, two := b.another(t, 1, t.TempDir()), b.another(t, 2, t.TempDir())
+	for _, s := range []*another{one, two} {
+		_, err := s.Open(t.Context(), b.project(), "s", 0)
+		mustFail(t, err, api.CodeInternal)
+		if a := s.verify(t); a.Chunks != 2 || len(a.Differences) != 2 {
+			t.Errorf("%+v", a)
+		}
+	}
+	if err := os.CopyFS(two.dir, os.DirFS(b.dir)); err != nil {
+		t.Fatal(err)
+	}
+	if err := two.Delete(t.Context(), replay.Place{OrganizationID: b.setup.OrganizationID, ProjectID: b.project(), SessionID: "s"}); err != nil {
+		t.Fatal(err)
+	}
+	if files := filesIn(t, two.dir); len(files) > 0 || b.count(t, "replay_blobs") != 0 {
+		t.Errorf("%v", files)
+	}
+	_, err := b.send(t, one.Service, 2)
+	mustFail(t, err, api.CodeInternal)
+	if r, err := b.send(t, two.Service, 2); err != nil || r != first || len(filesIn(t, two.dir)) != 1 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
 // testWhoseFolder: of servers that begin at once one has the folder; an answer
 // that was not heard is asked for again, and while there is none nothing is
 // taken.
