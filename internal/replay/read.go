@@ -200,7 +200,7 @@ func (s *Service) unreadable(ctx context.Context, err error) error {
 		if elsewhere, again := s.elsewhere(ctx); again != nil {
 			return fmt.Errorf("find out whose folder holds a chunk: %w", again)
 		} else if elsewhere {
-			return fault.Wrap(api.CodeConflict, err, "the chunk is on the server in whose folder recordings are kept")
+			return fault.New(api.CodeConflict, "the chunk is on the server in whose folder recordings are kept")
 		}
 		return fault.Wrap(api.CodeInternal, err, "the chunk is missing or damaged in storage: see actionpulse verify").With("retryable", false)
 	}

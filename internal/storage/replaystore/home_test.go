@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"strings"
@@ -83,7 +84,7 @@ func (a *another) verify(t *testing.T) replay.Audit {
 func (b *bench) send(t *testing.T, to *replay.Service, n int) (replay.Receipt, error) {
 	t.Helper()
 	src := replay.Source{ProjectID: b.project(), OrganizationID: b.setup.OrganizationID}
-	return to.Add(t.Context(), src, []byte(body("s", n, events(fmt.Sprint(n)))))
+	return to.Add(t.Context(), src, []byte(body("s", n, events(fmt.Sprint(n)), `"user_id":"w"`)))
 }
 
 // testFoldersOfTwoServers: the folder of the first one that has a chunk to keep
@@ -116,6 +117,8 @@ func testFoldersOfTwoServers(t *testing.T, b *bench) {
 	if _, err := two.Open(t.Context(), b.project(), "s", 1); err == nil || fault.CodeOf(err) != api.CodeConflict || strings.Contains(err.Error(), "damaged") {
 		t.Errorf("%v", err)
 	}
+	err := two.ExportPerson(t.Context(), b.project(), replay.Part{Person: replay.Person{UserID: "w"}}, func(string, replay.Chunk, io.WriterTo) error { return nil })
+	mustFail(t, err, api.CodeConflict) // not one that says that they are lost
 	if a := two.verify(t); len(a.Differences) != 1 || !strings.Contains(a.Differences[0], "another server") {
 		t.Errorf("%+v", a)
 	}
