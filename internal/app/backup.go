@@ -79,6 +79,9 @@ type BackupReport struct {
 // that it acknowledged before the backup began is missing from it. Errors wrap
 // ErrRefused if the folder or the target cannot be used.
 func Backup(ctx context.Context, p BackupParams) (r BackupReport, err error) {
+	if err := realPaths(&p.Config.Data, &p.Out); err != nil {
+		return r, err
+	}
 	f := folder(p.Config.Data)
 	if _, err := f.readFormat(); err != nil {
 		return r, err

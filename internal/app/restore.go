@@ -54,8 +54,14 @@ type RestoreReport struct {
 // starting: the files are those of the backup, so what was backed up differed,
 // and was served, too.
 func Restore(ctx context.Context, p RestoreParams) (r RestoreReport, err error) {
+	if err := realPaths(&p.From, &p.Data); err != nil {
+		return r, err
+	}
 	if r.Manifest, err = backup.Open(p.From); err != nil {
 		return r, refuseBackup(err)
+	}
+	if err := checkAround(p.Data); err != nil {
+		return r, err
 	}
 	if err := errors.Join(p.checkDatabase(r.Manifest), p.checkReplays(r.Manifest)); err != nil {
 		return r, err
@@ -173,7 +179,7 @@ func (f folder) fillDatabase(ctx context.Context, p RestoreParams, m *backup.Man
 	switch {
 	case errors.Is(err, sqldb.ErrExists) && state.Database == ours:
 		return nil
-	case errors.Is(err, sqldb.ErrExists):
+	case errors.Is(err, sqldb.ErrExists), errors.Is(err, sqldb.ErrNotEmpty):
 		return errors.Join(refuse("%w: name an empty database", err), f.clear())
 	case err != nil:
 		return errors.Join(err, f.clear())

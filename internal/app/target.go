@@ -23,24 +23,55 @@ func refuseTarget(err error) error {
 	return err
 }
 
-// checkTarget refuses a target within the data folder, or around it, and one
-// on a disk without room. It returns about how many bytes will be copied.
+// realPaths replaces paths by those without symbolic links that they lead to;
+// what is not there yet is below one.
+func realPaths(paths ...*string) error {
+	for _, path := range paths {
+		real, err := realPath(*path)
+		if err != nil {
+			return fmt.Errorf("follow %s: %w", *path, err)
+		}
+		*path = real
+	}
+	return nil
+}
+
+func realPath(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if !errors.Is(err, os.ErrNotExist) || path == filepath.Dir(path) {
+		return real, err
+	}
+	parent, err := realPath(filepath.Dir(path))
+	return filepath.Join(parent, filepath.Base(path)), err
+}
+
+// checkTarget refuses a target within the data folder, or around it, one within
+// another backup, and one on a disk without room. Both paths are without
+// symbolic links. It returns about how many bytes will be copied.
 func (f folder) checkTarget(out string) (need int64, err error) {
-	data, err := filepath.Abs(string(f))
-	if err != nil {
-		return 0, fmt.Errorf("look at the target: %w", err)
-	}
-	target, err := filepath.Abs(out)
-	if err != nil {
-		return 0, fmt.Errorf("look at the target: %w", err)
-	}
-	if within(data, target) || within(target, data) {
+	if within(string(f), out) || within(out, string(f)) {
 		return 0, refuse("a backup must lie beside the data folder, not within it or around it")
+	}
+	if err := checkAround(out); err != nil {
+		return 0, err
 	}
 	if need, err = f.bytes(); err != nil {
 		return 0, err
 	}
-	return need, checkSpace(target, need)
+	return need, checkSpace(out, need)
+}
+
+// checkAround refuses a target within a backup, which a file more would make a
+// damaged one.
+func checkAround(target string) error {
+	if at, found := backup.Around(target); found {
+		return refuse("%s lies within the backup %s, which it would damage", target, at)
+	}
+	return nil
 }
 
 func within(dir, path string) bool {
@@ -67,10 +98,28 @@ func checkSpace(target string, need int64) error {
 	return nil
 }
 
-// bytes returns about how large a backup of the folder is, without a dump.
+// bytes returns about how large a backup of the folder is, without a dump. Parts
+// that are symbolic links count with what they lead to.
 func (f folder) bytes() (n int64, err error) {
-	err = filepath.WalkDir(string(f), func(path string, entry fs.DirEntry, err error) error {
-		if errors.Is(err, os.ErrNotExist) && path != string(f) {
+	roots := []string{string(f)}
+	for _, part := range []string{intakeDir, eventsDir, replaysDir} {
+		if real, err := filepath.EvalSymlinks(f.path(part)); err == nil && !within(string(f), real) {
+			roots = append(roots, real)
+		}
+	}
+	for _, root := range roots {
+		size, err := bytesBelow(root)
+		if err != nil {
+			return 0, fmt.Errorf("look at the data folder: %w", err)
+		}
+		n += size
+	}
+	return n, nil
+}
+
+func bytesBelow(root string) (n int64, err error) {
+	err = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if errors.Is(err, os.ErrNotExist) && path != root {
 			return nil
 		}
 		if err != nil {
@@ -88,10 +137,7 @@ func (f folder) bytes() (n int64, err error) {
 		}
 		return nil
 	})
-	if err != nil {
-		return 0, fmt.Errorf("look at the data folder: %w", err)
-	}
-	return n, nil
+	return n, err
 }
 
 // leftOut are folders of no use to a backup: what repair has moved aside, what

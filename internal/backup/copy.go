@@ -77,10 +77,15 @@ func (c *copier) stream(ctx context.Context, in io.Reader, out io.Writer, name s
 }
 
 // list returns the regular files below a folder, by path with slashes, in
-// order. A file that vanishes meanwhile is left out.
+// order. A file that vanishes meanwhile is left out. The folder itself may be a
+// symbolic link.
 func list(dir string) ([]string, error) {
+	dir, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return nil, fmt.Errorf("list a folder: %w", err)
+	}
 	var files []string
-	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+	err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if errors.Is(err, os.ErrNotExist) && path != dir {
 			return nil
 		}

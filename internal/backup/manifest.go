@@ -135,6 +135,23 @@ func Open(dir string) (*Manifest, error) {
 	return m, nil
 }
 
+// Around returns the backup that a path is somewhere within, and whether there
+// is one.
+func Around(path string) (dir string, found bool) {
+	for dir = filepath.Dir(path); ; dir = filepath.Dir(dir) {
+		content, err := os.ReadFile(filepath.Join(dir, ManifestFile))
+		if err == nil {
+			_, err = parse(content)
+		}
+		if err == nil || errors.Is(err, ErrNewer) {
+			return dir, true
+		}
+		if dir == filepath.Dir(dir) {
+			return "", false
+		}
+	}
+}
+
 func parse(content []byte) (*Manifest, error) {
 	var s sealed
 	if err := json.Unmarshal(content, &s); err != nil {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/actionpulse/actionpulse/internal/app"
 	"github.com/actionpulse/actionpulse/internal/apptest"
 	"github.com/actionpulse/actionpulse/internal/config"
@@ -198,6 +200,15 @@ func databaseMustBeEmpty(t *testing.T, dir string, restored *apptest.Site, used 
 	for range 2 { // the refusal leaves nothing behind that would take the full one for its own
 		wantRefusal(t, restoreInto(t, dir, data, config.DatabaseURL(used)), "empty database")
 	}
+	foreign := pgtest.New(t)
+	db, err := pgx.Connect(t.Context(), foreign)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Exec(t.Context(), `CREATE TABLE diary (entry text)`); err != nil || db.Close(t.Context()) != nil {
+		t.Fatal(err)
+	}
+	wantRefusal(t, restoreInto(t, dir, data, config.DatabaseURL(foreign)), "public.diary")
 	_, err = app.Restore(t.Context(), app.RestoreParams{
 		From: dir, Data: data, Database: config.DatabaseURL(pgtest.New(t)), LoadTool: "/nowhere/pg_restore", Log: apptest.Discard,
 	})

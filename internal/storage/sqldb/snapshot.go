@@ -134,7 +134,7 @@ type LoadParams struct {
 
 // LoadDump fills an empty database of PostgreSQL from a dump, in one
 // transaction: all of it is there afterwards, or nothing. ErrExists: there is a
-// store already; nothing was changed.
+// store already, ErrNotEmpty: there is something else; nothing was changed.
 func LoadDump(ctx context.Context, p LoadParams) error {
 	if err := CheckEmpty(ctx, p.URL); err != nil {
 		return err
@@ -142,7 +142,15 @@ func LoadDump(ctx context.Context, p LoadParams) error {
 	return loadDump(ctx, p)
 }
 
-// CheckEmpty returns ErrExists if a database of PostgreSQL has a store.
+// relationOfSomebody finds something in a database that neither PostgreSQL nor an
+// extension has put there.
+const relationOfSomebody = `SELECT COALESCE(MIN(n.nspname || '.' || c.relname), '')
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname <> 'information_schema' AND n.nspname NOT LIKE 'pg\_%'
+AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')`
+
+// CheckEmpty returns ErrExists if a database of PostgreSQL has a store, and
+// ErrNotEmpty if there is anything else in it.
 func CheckEmpty(ctx context.Context, url string) error {
 	d, err := newPostgresDialect(url)
 	if err != nil {
@@ -153,12 +161,19 @@ func CheckEmpty(ctx context.Context, url string) error {
 		return err
 	}
 	var n int
+	var foreign string
 	err = pool.QueryRowContext(ctx, d.hasTable(), migrationsTable).Scan(&n)
+	if err == nil && n == 0 {
+		err = pool.QueryRowContext(ctx, relationOfSomebody).Scan(&foreign)
+	}
 	if err := errors.Join(err, pool.Close()); err != nil {
 		return fmt.Errorf("look for tables in %s: %w", d, err)
 	}
 	if n > 0 {
 		return fmt.Errorf("%w in %s", ErrExists, d)
+	}
+	if foreign != "" {
+		return fmt.Errorf("%w: %s holds %s", ErrNotEmpty, d, foreign)
 	}
 	return nil
 }

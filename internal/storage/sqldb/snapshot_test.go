@@ -90,6 +90,39 @@ func TestSnapshotOfPostgreSQL(t *testing.T) {
 	}
 }
 
+// What is empty is empty but for what an extension has brought.
+func TestCheckEmpty(t *testing.T) {
+	t.Parallel()
+	url := pgtest.New(t)
+	d, err := newPostgresDialect(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool, err := d.observer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = pool.Close() })
+	for _, one := range []struct{ statement, want string }{
+		// It makes views, where PostgreSQL comes with it.
+		{`DO $$ BEGIN CREATE EXTENSION pg_stat_statements; EXCEPTION WHEN undefined_file OR feature_not_supported THEN NULL; END $$`, ""},
+		{`CREATE TABLE public.mine (id int)`, "public.mine"},
+		{`DROP TABLE public.mine`, ""},
+		{`CREATE SCHEMA shop`, ""},
+		{`CREATE SEQUENCE shop.numbers`, "shop.numbers"},
+		{`DROP SEQUENCE shop.numbers`, ""},
+		{`CREATE VIEW shop.names AS SELECT 1`, "shop.names"},
+	} {
+		if _, err := pool.ExecContext(t.Context(), one.statement); err != nil {
+			t.Fatalf("%s: %v", one.statement, err)
+		}
+		err := CheckEmpty(t.Context(), url)
+		if one.want == "" && err != nil || one.want != "" && (!errors.Is(err, ErrNotEmpty) || !strings.Contains(err.Error(), one.want)) {
+			t.Errorf("after %s: %v", one.statement, err)
+		}
+	}
+}
+
 // The password is in no argument, where everybody on the machine can read it.
 func TestToolsGetNoPasswordAsArgument(t *testing.T) {
 	t.Parallel()

@@ -35,6 +35,9 @@ var (
 	ErrMissing = errors.New("there is no store")
 	// ErrExists is returned by Create when there is a store already.
 	ErrExists = errors.New("there is a store already")
+	// ErrNotEmpty is returned when a database that is to be filled holds what is
+	// no store.
+	ErrNotEmpty = errors.New("the database is not empty")
 	// ErrNewer is returned when a newer version of this program has written
 	// to the store.
 	ErrNewer = errors.New("the store was written by a newer version")
