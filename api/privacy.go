@@ -15,7 +15,7 @@ type PrivacyJob struct {
 	Kind            string  `json:"kind"               enum:"export,delete"`
 	UserID          *string `json:"user_id"            doc:"Whom it is about; null if that was said by anon_id."`
 	AnonID          *string `json:"anon_id"            doc:"Whom it is about; null if that was said by user_id."`
-	Status          string  `json:"status"             doc:"queued also while a step that has failed waits to be done again; error then says why." enum:"queued,running,succeeded,failed,cancelled"`
+	Status          string  `json:"status"             doc:"queued also while a step that has failed waits to be done again, for which error says why, and while the server that has it is down." enum:"queued,running,succeeded,failed,cancelled"`
 	Progress        float64 `json:"progress"           doc:"From 0 to 1; it never falls."                                                                     maximum:"1" minimum:"0"`
 	ErasedFromLogAt *string `json:"erased_from_log_at" doc:"When the last file was written anew without what was deleted; null before that and for exports." format:"date-time"`
 	ArchiveBytes    *int64  `json:"archive_bytes"      doc:"The length of the archive of a finished export; null if there is none."`

@@ -113,10 +113,11 @@ func (s *service) getPrivacyJob(x *exchange) (answer, error) {
 
 var cancelPrivacyJobOperation = operation{
 	id: "cancelPrivacyJob", tag: tagPrivacy, summary: "Cancel a privacy job",
-	description: "An export until it is finished, a deletion until it has begun to erase; after that the answer is conflict. A repeat changes nothing.",
-	params:      privacyParams(),
-	replies:     replyOK("The job, which is cancelled.", api.PrivacyJob{}),
-	errors:      codes(api.CodeConflict),
+	description: "An export until it is finished, a deletion until it has begun to erase; after that the answer is conflict. " +
+		"A deletion of another server, of which nothing was heard for an hour, has failed then. A repeat changes nothing.",
+	params:  privacyParams(),
+	replies: replyOK("The job, which is cancelled or has failed.", api.PrivacyJob{}),
+	errors:  codes(api.CodeConflict),
 }
 
 func (s *service) cancelPrivacyJob(x *exchange) (answer, error) {

@@ -16,7 +16,8 @@
 //     once another has claimed the job or it was cancelled;
 //   - a deletion is a record in order with the events: what was acknowledged
 //     before it is erased, what comes after it is new;
-//   - once its record is written a deletion is neither cancelled nor given up;
+//   - once its record is written a deletion is neither cancelled nor given up,
+//     unless the server that has it is lost, and an admin says so at another;
 //   - intake and keyed work never wait for a job.
 package privacy
 

@@ -97,8 +97,9 @@ func (s *Service) List(ctx context.Context, at Place, before string, limit int) 
 }
 
 // Cancel cancels a job and returns it. A job that is cancelled already stays
-// so. Faults: not_found; conflict, when it is finished or its erase record may
-// have been written; unavailable.
+// so. A deletion of a server that is lost has failed then, whatever its step.
+// Faults: not_found; conflict, when it is finished or its erase record may have
+// been written; unavailable.
 func (s *Service) Cancel(ctx context.Context, by auditlog.Actor, at Place, jobID string) (Job, error) {
 	j, err := s.Get(ctx, at, jobID)
 	if err != nil || j.Status == Cancelled {
@@ -109,6 +110,12 @@ func (s *Service) Cancel(ctx context.Context, by auditlog.Actor, at Place, jobID
 		return Job{}, err
 	}
 	done, err := s.params.Store.CancelJob(ctx, at, jobID, entry)
+	if err == nil && !done && !s.params.Alone {
+		entry.Details["status"] = string(Failed)
+		done, err = s.params.Store.AbandonJob(ctx, AbandonParams{
+			Place: at, JobID: jobID, Server: s.params.Archives.Server(), Reason: lostReason, Entry: entry,
+		})
+	}
 	if err != nil {
 		return Job{}, fmt.Errorf("cancel a privacy job: %w", err)
 	}
@@ -120,6 +127,10 @@ func (s *Service) Cancel(ctx context.Context, by auditlog.Actor, at Place, jobID
 	}
 	return j, nil
 }
+
+// lostReason is the error of a deletion whose server is lost.
+const lostReason = "the server that was asked for it has not finished it and was given up: " +
+	"ask another one for what they share, and that one again if it comes back"
 
 // tooLate is the refusal to cancel a job.
 func tooLate(j *Job) error {

@@ -1,7 +1,6 @@
 package privacy_test
 
 import (
-	"crypto/rand"
 	"path/filepath"
 	"testing"
 	"time"
@@ -45,11 +44,7 @@ func TestArchivesAboutOthersWithThePerson(t *testing.T) {
 func TestAnExportByAnotherServerIsAwaited(t *testing.T) {
 	t.Parallel()
 	onPostgreSQL(t, func(t *testing.T, b *bench) {
-		archives, err := privacy.OpenArchives(filepath.Join(t.TempDir(), "exports"), rand.Reader)
-		must(t, err)
-		elsewhere := privacy.NewService(privacy.Params{
-			Store: b.store, Archives: archives, Guard: free, Clock: b.now, Random: rand.Reader, Wake: func() {},
-		})
+		elsewhere, archives := b.elsewhere(t)
 		theirs, err := elsewhere.Create(t.Context(), b.by, b.at, privacy.Export, privacy.Person{AnonID: "b"})
 		must(t, err)
 		_, found, err := b.store.ClaimJob(t.Context(), privacy.ClaimParams{

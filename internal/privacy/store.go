@@ -20,8 +20,24 @@ type Store interface {
 	// CancelJob cancels a job that has not come to the point of no return,
 	// stores the entry, and says whether it has.
 	CancelJob(ctx context.Context, at Place, jobID string, entry auditlog.Entry) (bool, error)
+	// AbandonJob ends a deletion, whatever its step, as failed if another server
+	// has it that was not heard of for an hour, where several share the store. It
+	// stores the entry, and says whether it has. What the lost server then writes
+	// of the job is refused.
+	AbandonJob(ctx context.Context, p AbandonParams) (bool, error)
 	// CreateEntry stores an entry of the audit log by itself.
 	CreateEntry(ctx context.Context, e auditlog.Entry) error
+}
+
+// AbandonParams says which job is given up.
+type AbandonParams struct {
+	Place Place
+	JobID string
+	// Server is the one that is asked: its own jobs it does.
+	Server [16]byte
+	// Reason is shown with the job.
+	Reason string
+	Entry  auditlog.Entry
 }
 
 // Queue is what a worker takes jobs from.

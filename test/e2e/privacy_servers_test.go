@@ -73,7 +73,7 @@ func TestPrivacyOnTwoServers(t *testing.T) {
 	asProject(b).must(t, 200, "POST", "/v1/executions/"+execution+"/cancel", "")
 	export := startJob(t, b, "export", `"user_id":"bob"`)
 	awaitJob(t, b, export) // it was made later, and is done first
-	if s := owner(b).must(t, 200, "GET", deletion, ""); s.body["status"] != "running" || s.body["progress"] != 0.55 || ended(t, b, deletion) != 0 {
+	if s := owner(b).must(t, 200, "GET", deletion, ""); s.body["status"] != "queued" || s.body["progress"] != 0.55 || ended(t, b, deletion) != 0 {
 		t.Errorf("another server has touched it: %s", s.raw)
 	}
 

@@ -87,7 +87,11 @@ func (s *Store) FindJob(ctx context.Context, at privacy.Place, jobID string) (pr
 	if err != nil {
 		return privacy.Job{}, false, fmt.Errorf("read a privacy job: %w", err)
 	}
-	return jobOf(&row, at), true, nil
+	all, err := s.jobsOf(ctx, []sqldb.PrivacyJob{row}, at)
+	if err != nil {
+		return privacy.Job{}, false, err
+	}
+	return all[0], true, nil
 }
 
 // ListJobs implements privacy.Store.
@@ -98,9 +102,27 @@ func (s *Store) ListJobs(ctx context.Context, at privacy.Place, before string, l
 	if err != nil {
 		return nil, fmt.Errorf("read privacy jobs: %w", err)
 	}
-	all := make([]privacy.Job, len(rows))
+	return s.jobsOf(ctx, rows, at)
+}
+
+// jobsOf are jobs as they are shown: one whose lease is over is queued, since
+// nobody does it, and who comes back begins with it.
+func (s *Store) jobsOf(ctx context.Context, rows []sqldb.PrivacyJob, at privacy.Place) (all []privacy.Job, err error) {
+	var now time.Time
+	all = make([]privacy.Job, len(rows))
 	for i := range rows {
 		all[i] = jobOf(&rows[i], at)
+		if !rows[i].LeaseUntil.Valid {
+			continue
+		}
+		if now.IsZero() {
+			if now, err = s.db.Now(ctx); err != nil {
+				return nil, err
+			}
+		}
+		if rows[i].LeaseUntil.Int64 < now.UnixMicro() {
+			all[i].Status = privacy.Queued
+		}
 	}
 	return all, nil
 }
@@ -116,6 +138,31 @@ func (s *Store) CancelJob(ctx context.Context, at privacy.Place, jobID string, e
 			return nil
 		}
 		return sqlstore.CreateEntries(ctx, q, entry)
+	})
+	return done && err == nil, err
+}
+
+// lostAfter is how long ago a lease has ended of a server that may be given up.
+const lostAfter = time.Hour
+
+// AbandonJob implements privacy.Store.
+func (s *Store) AbandonJob(ctx context.Context, p privacy.AbandonParams) (done bool, err error) {
+	now, err := s.db.Now(ctx)
+	if err != nil {
+		return false, err
+	}
+	err = s.db.Write(ctx, func(q *sqldb.Queries) error {
+		n, err := q.AbandonPrivacyJob(ctx, sqldb.AbandonPrivacyJobParams{
+			ProjectID: p.Place.ProjectID, ID: p.JobID, Server: p.Server[:], Since: now.Add(-lostAfter).UnixMicro(),
+			Error: p.Reason, At: p.Entry.At.UnixMicro(),
+		})
+		if err != nil {
+			return fmt.Errorf("give up a privacy job: %w", err)
+		}
+		if done = n == 1; !done {
+			return nil
+		}
+		return sqlstore.CreateEntries(ctx, q, p.Entry)
 	})
 	return done && err == nil, err
 }

@@ -29,6 +29,21 @@ UPDATE privacy_jobs
 SET status = 'cancelled', owner = NULL, lease_until = NULL, next_attempt_at = NULL, error = NULL, finished_at = CAST(sqlc.arg(at) AS bigint)
 WHERE project_id = $1 AND id = $2 AND status IN ('queued', 'running') AND phase IN ('exports', 'archive');
 
+-- Ends a deletion of another server of which nothing was heard since a time by
+-- the database's clock: it renews no lease, of whatever job, and has not come to
+-- what it was to do again.
+-- name: AbandonPrivacyJob :execrows
+UPDATE privacy_jobs
+SET status = 'failed', owner = NULL, lease_until = NULL, next_attempt_at = NULL, error = CAST(sqlc.arg(error) AS text), finished_at = CAST(sqlc.arg(at) AS bigint)
+WHERE privacy_jobs.project_id = sqlc.arg(project_id) AND privacy_jobs.id = sqlc.arg(id) AND privacy_jobs.kind = 'delete'
+  AND privacy_jobs.server <> sqlc.arg(server)
+  AND (privacy_jobs.status = 'running' AND privacy_jobs.lease_until < CAST(sqlc.arg(since) AS bigint)
+    OR privacy_jobs.status = 'queued' AND privacy_jobs.next_attempt_at < CAST(sqlc.arg(since) AS bigint))
+  AND NOT EXISTS (
+    SELECT 1 FROM privacy_jobs other
+    WHERE other.server = privacy_jobs.server AND other.status = 'running' AND other.lease_until >= CAST(sqlc.arg(since) AS bigint)
+  );
+
 -- name: AdvancePrivacyJob :execrows
 UPDATE privacy_jobs
 SET phase = sqlc.arg(phase), progress = CASE WHEN progress < sqlc.arg(progress) THEN sqlc.arg(progress) ELSE progress END,

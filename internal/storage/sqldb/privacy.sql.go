@@ -10,6 +10,46 @@ import (
 	"database/sql"
 )
 
+const abandonPrivacyJob = `-- name: AbandonPrivacyJob :execrows
+UPDATE privacy_jobs
+SET status = 'failed', owner = NULL, lease_until = NULL, next_attempt_at = NULL, error = CAST($1 AS text), finished_at = CAST($2 AS bigint)
+WHERE privacy_jobs.project_id = $3 AND privacy_jobs.id = $4 AND privacy_jobs.kind = 'delete'
+  AND privacy_jobs.server <> $5
+  AND (privacy_jobs.status = 'running' AND privacy_jobs.lease_until < CAST($6 AS bigint)
+    OR privacy_jobs.status = 'queued' AND privacy_jobs.next_attempt_at < CAST($6 AS bigint))
+  AND NOT EXISTS (
+    SELECT 1 FROM privacy_jobs other
+    WHERE other.server = privacy_jobs.server AND other.status = 'running' AND other.lease_until >= CAST($6 AS bigint)
+  )
+`
+
+type AbandonPrivacyJobParams struct {
+	Error     string
+	At        int64
+	ProjectID string
+	ID        string
+	Server    []byte
+	Since     int64
+}
+
+// Ends a deletion of another server of which nothing was heard since a time by
+// the database's clock: it renews no lease, of whatever job, and has not come to
+// what it was to do again.
+func (q *Queries) AbandonPrivacyJob(ctx context.Context, arg AbandonPrivacyJobParams) (int64, error) {
+	result, err := q.db.ExecContext(ctx, abandonPrivacyJob,
+		arg.Error,
+		arg.At,
+		arg.ProjectID,
+		arg.ID,
+		arg.Server,
+		arg.Since,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
 const advancePrivacyJob = `-- name: AdvancePrivacyJob :execrows
 UPDATE privacy_jobs
 SET phase = $1, progress = CASE WHEN progress < $2 THEN $2 ELSE progress END,

@@ -1,8 +1,8 @@
 -- Privacy jobs: the data of one person, exported or deleted.
 -- queued → running → succeeded | failed | cancelled; queued → cancelled;
 -- running → queued when its owner has stopped, or when a step that has failed
--- is to be done again. A deletion whose erase record is written is neither
--- cancelled nor given up.
+-- is to be done again; queued → failed when the server that has it is lost. Else
+-- a deletion whose erase record is written is neither cancelled nor given up.
 CREATE TABLE privacy_jobs (
   number             bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   id                 text   NOT NULL UNIQUE CHECK (length(id) = 36),
@@ -51,7 +51,7 @@ CREATE TABLE privacy_jobs (
   CHECK (kind = 'delete' OR erase_position IS NULL),
   CHECK (phase IN ('exports', 'record', 'archive', 'done') OR erase_position IS NOT NULL),
   CHECK (phase NOT IN ('exports', 'record', 'archive') OR erase_position IS NULL),
-  CHECK (status NOT IN ('failed', 'cancelled') OR erase_position IS NULL),
+  CHECK (status <> 'cancelled' OR erase_position IS NULL),
   CHECK ((erased_from_log_at IS NOT NULL) = (kind = 'delete' AND status = 'succeeded')),
   CHECK ((archive_bytes IS NOT NULL) = (kind = 'export' AND status = 'succeeded')),
   CHECK (archive_until IS NULL OR archive_bytes IS NOT NULL)
