@@ -39,7 +39,8 @@ func (p *Privacy) Get(ctx context.Context, projectID, jobID string) (*api.Privac
 	return fetch[api.PrivacyJob](ctx, p.link, reads("getPrivacyJob", privacyJobPath, projectID, jobID))
 }
 
-// Cancel cancels a job; conflict if it is finished, or has begun to erase.
+// Cancel cancels a job; conflict if it is finished, or has begun to erase and its
+// server is not lost.
 func (p *Privacy) Cancel(ctx context.Context, projectID, jobID string) (*api.PrivacyJob, error) {
 	return fetch[api.PrivacyJob](ctx, p.link, changes("cancelPrivacyJob", http.MethodPost, privacyJobPath+"/cancel", projectID, jobID))
 }
