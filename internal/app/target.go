@@ -27,11 +27,11 @@ func refuseTarget(err error) error {
 // what is not there yet is below one.
 func realPaths(paths ...*string) error {
 	for _, path := range paths {
-		real, err := realPath(*path)
+		actual, err := realPath(*path)
 		if err != nil {
 			return fmt.Errorf("follow %s: %w", *path, err)
 		}
-		*path = real
+		*path = actual
 	}
 	return nil
 }
@@ -41,9 +41,9 @@ func realPath(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	real, err := filepath.EvalSymlinks(path)
+	actual, err := filepath.EvalSymlinks(path)
 	if !errors.Is(err, os.ErrNotExist) || path == filepath.Dir(path) {
-		return real, err
+		return actual, err
 	}
 	parent, err := realPath(filepath.Dir(path))
 	return filepath.Join(parent, filepath.Base(path)), err
@@ -103,8 +103,8 @@ func checkSpace(target string, need int64) error {
 func (f folder) bytes() (n int64, err error) {
 	roots := []string{string(f)}
 	for _, part := range []string{intakeDir, eventsDir, replaysDir} {
-		if real, err := filepath.EvalSymlinks(f.path(part)); err == nil && !within(string(f), real) {
-			roots = append(roots, real)
+		if actual, err := filepath.EvalSymlinks(f.path(part)); err == nil && !within(string(f), actual) {
+			roots = append(roots, actual)
 		}
 	}
 	for _, root := range roots {
