@@ -1,24 +1,21 @@
 package httpapi
 
 import (
-	"bytes"
-	"encoding/json"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/actionpulse/actionpulse/api"
+	"github.com/actionpulse/actionpulse/internal/jsonsyntax"
 )
 
-// marshal returns v as JSON, with < > & as they are.
+// marshal returns v as JSON, with < > & as they are, on a line of its own.
 func marshal(v any) ([]byte, error) {
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(v); err != nil {
+	text, err := jsonsyntax.Marshal(v)
+	if err != nil {
 		return nil, err
 	}
-	return out.Bytes(), nil
+	return append(text, '\n'), nil
 }
 
 // appendTrackResponse appends the JSON of r. It is written out by hand since

@@ -1,6 +1,7 @@
 // Package jsonsyntax owns what a body must be before anybody reads it as JSON:
 // one value, in UTF-8, no name twice in an object, and not nested without end.
-// It says nothing about what the value holds.
+// It says nothing about what the value holds. It also writes JSON that no web
+// page shows.
 package jsonsyntax
 
 import (

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/actionpulse/actionpulse/internal/jsonsyntax"
 )
 
 // decodeDelta reads a delta. Numbers stay as they were written.
@@ -68,7 +70,7 @@ func merged(name string, before, now any) any {
 type text struct{ strings.Builder }
 
 // MarshalJSON writes it as a text.
-func (t *text) MarshalJSON() ([]byte, error) { return encode(t.String()) }
+func (t *text) MarshalJSON() ([]byte, error) { return jsonsyntax.Marshal(t.String()) }
 
 func mergeList(list, now []any) []any {
 	for _, element := range now {

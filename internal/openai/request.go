@@ -1,10 +1,10 @@
 package openai
 
 import (
-	"bytes"
 	"encoding/json"
 	"maps"
 
+	"github.com/actionpulse/actionpulse/internal/jsonsyntax"
 	"github.com/actionpulse/actionpulse/internal/model"
 )
 
@@ -26,16 +26,5 @@ func encodeRequest(r *model.Request) ([]byte, error) {
 	if r.Stream {
 		members["stream"], members["stream_options"] = json.RawMessage("true"), json.RawMessage(`{"include_usage":true}`)
 	}
-	return encode(members)
-}
-
-// encode writes JSON without the escapes that only a web page needs.
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	return jsonsyntax.Marshal(members)
 }

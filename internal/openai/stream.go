@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/actionpulse/actionpulse/internal/callhttp"
+	"github.com/actionpulse/actionpulse/internal/jsonsyntax"
 	"github.com/actionpulse/actionpulse/internal/model"
 )
 
@@ -122,7 +123,7 @@ func (s *stream) end() (*model.Completion, error) {
 	if s.finish == "" {
 		return nil, s.failed(&model.Error{Outcome: model.Unknown, Retryable: true, Message: "the stream ended before the answer did"})
 	}
-	message, err := encode(finished(s.message))
+	message, err := jsonsyntax.Marshal(finished(s.message))
 	if err != nil {
 		return nil, s.failed(err)
 	}

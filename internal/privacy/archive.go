@@ -2,9 +2,7 @@ package privacy
 
 import (
 	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +13,7 @@ import (
 
 	"github.com/actionpulse/actionpulse/internal/atomicfile"
 	"github.com/actionpulse/actionpulse/internal/id"
+	"github.com/actionpulse/actionpulse/internal/jsonsyntax"
 )
 
 const (
@@ -152,7 +151,7 @@ func (w *archive) emit(kind string, object any) error {
 		}
 		w.checked = w.bytes
 	}
-	text, err := encode(object)
+	text, err := jsonsyntax.Marshal(object)
 	if err != nil {
 		return fmt.Errorf("encode a %s: %w", kind, err)
 	}
@@ -171,18 +170,6 @@ func (w *archive) emit(kind string, object any) error {
 		}
 	}
 	return nil
-}
-
-// encode encodes an object with characters as they are: nobody makes a page of an
-// archive.
-func encode(object any) ([]byte, error) {
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(object); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
 }
 
 // finish puts the archive in its place, once all of it is on disk, and returns
