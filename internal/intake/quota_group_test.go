@@ -101,7 +101,7 @@ func TestNeighboursOfARefusedRequest(t *testing.T) {
 // requests of the group had been admitted.
 func TestAGroupThatIsNotWrittenCountsNothing(t *testing.T) {
 	q, meter := metered(&shelf{broken: record.EventID{9}})
-	q.clock, q.guard = &windowClock{clock: fixed(1_780_000_000_000)}, func() error { return nil }
+	q.clock, q.guard = newWindowClock(fixed(1_780_000_000_000), 0), func() error { return nil }
 	err := q.decide(&group{subs: []*submission{request("paid", 1, 2), request("full", 3), request("paid", 4, 9)}})
 	if fault.CodeOf(err) != api.CodeInternal || !errors.Is(err, errShelf) {
 		t.Fatalf("got %v", err)

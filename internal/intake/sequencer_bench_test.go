@@ -95,7 +95,7 @@ func benchmarkDecide(b *testing.B, q *sequencer, size benchGroup) {
 
 func benchSequencer(q *sequencer, store *intakestore.Store) {
 	clock := SystemClock{}
-	q.store, q.window, q.clock, q.elapsed = store, (48 * time.Hour).Milliseconds(), &windowClock{clock: clock}, clock.Elapsed
+	q.store, q.window, q.clock, q.elapsed = store, (48 * time.Hour).Milliseconds(), newWindowClock(clock, 0), clock.Elapsed
 	q.guard, q.fatal = func() error { return nil }, func(err error) { panic(err) }
 	q.observer, q.decider = nobody{}, dedup.NewGroup(store)
 }

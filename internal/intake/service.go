@@ -78,8 +78,7 @@ type Service struct {
 
 // New starts a Service; Close stops it.
 func New(p Params) *Service {
-	newest := p.Store.State().Received
-	clock := &windowClock{clock: p.Clock, persisted: newest, last: newest}
+	clock := newWindowClock(p.Clock, p.Store.State().Received)
 	s := &Service{
 		clock:    clock,
 		store:    p.Store,
@@ -109,8 +108,8 @@ func (s *Service) Decided() (position uint64, windowTime int64) {
 
 // CheckClock returns the refusal that a submission would get now because the
 // machine's clock has jumped ahead, 503 unavailable, or nil. What else is
-// stamped with that clock asks it. Before the first submission of a process
-// there is nothing to tell a jump by.
+// stamped with that clock asks it. A jump is told by what the clock said when the
+// Service was made, and since then at the newest submission.
 func (s *Service) CheckClock() error {
 	_, err := s.clock.peek()
 	return err

@@ -226,6 +226,53 @@ func TestClockJumps(t *testing.T) {
 	s.expect(server, batch(item(id)), 1, 1)
 }
 
+// A jump is told from the start on, before anything was taken in: to events and
+// to whoever asks.
+func TestClockJumpsBeforeTheFirstEvent(t *testing.T) {
+	s := newSystem(t)
+	refused := func(when string) {
+		t.Helper()
+		if err := s.service.CheckClock(); fault.CodeOf(err) != api.CodeUnavailable {
+			t.Errorf("%s, others are told that the clock is right: %v", when, err)
+		}
+		if _, err := s.service.Track(context.Background(), server, batch(item(uuid.NewString()))); fault.CodeOf(err) != api.CodeUnavailable {
+			t.Errorf("%s, an event is taken: %v", when, err)
+		}
+	}
+	taken := func(when string) {
+		t.Helper()
+		if err := s.service.CheckClock(); err != nil {
+			t.Errorf("%s: %v", when, err)
+		}
+	}
+	taken("at the start")
+	s.clock.pass(72 * time.Hour)
+	taken("after a long silence")
+	s.clock.jump(11 * time.Minute)
+	refused("after a jump")
+	if _, at := s.service.Decided(); at > s.clock.Wall().Add(-72*time.Hour).UnixMilli() {
+		t.Error("the window time followed the jump")
+	}
+	s.clock.jump(-2 * time.Minute)
+	taken("within what a clock may be ahead")
+	s.clock.jump(2 * time.Minute)
+	refused("after the next jump")
+	s.restart() // the operator's word that the clock is right
+	taken("after a restart")
+	s.expect(server, batch(item(uuid.NewString())), 1, 0)
+	if n := len(s.records()); n != 1 {
+		t.Errorf("%d records", n)
+	}
+
+	s.clock.jump(-240 * time.Hour) // behind what is stored: nobody's word
+	s.restart()
+	s.clock.jump(1000 * time.Hour)
+	taken("when the clock was put right")
+	s.expect(server, batch(item(uuid.NewString())), 1, 0)
+	s.clock.jump(time.Hour)
+	refused("after a jump behind the first event")
+}
+
 // A machine that boots days ahead and is put right before its first event must
 // not have moved the window.
 func TestReadingTheTimeStampsNothing(t *testing.T) {

@@ -150,22 +150,30 @@ func (c *leaping) Wall() time.Time { return time.Now().Add(time.Duration(c.ahead
 
 func (*leaping) Elapsed() time.Duration { return intake.SystemClock{}.Elapsed() }
 
-// TestReplayWhileTheClockHasJumped: recordings are refused as events are, and
-// are taken when the clock is right again.
+// TestReplayWhileTheClockHasJumped: recordings are refused as events are, from
+// the start of the process on, and are taken when the clock is right again.
 func TestReplayWhileTheClockHasJumped(t *testing.T) {
 	t.Parallel()
 	site, clock := apptest.New(t), &leaping{}
 	site.Clock = clock
 	r := site.MustServe()
 	c := caller{r, r.Setup.ServerKey}
-	r.TrackNew(1)
-	record(t, c, chunk("s", 0, page("/")), "first")
-	clock.ahead.Store(int64(45 * 24 * time.Hour))
-	for path, body := range map[string]string{"/v1/track": goodBatch, "/v1/replay": chunk("s", 1, page("/"))} {
-		if s := c.refused(t, "unavailable", "POST", path, body); s.detail("applied") != false || s.header.Get("Retry-After") == "" {
-			t.Errorf("%s: %v %s", path, s.header, s.raw)
+	refused := func(n int) {
+		t.Helper()
+		clock.ahead.Store(int64(45 * 24 * time.Hour))
+		for path, body := range map[string]string{"/v1/replay": chunk("s", n, page("/")), "/v1/track": goodBatch} {
+			if s := c.refused(t, "unavailable", "POST", path, body); s.detail("applied") != false || s.header.Get("Retry-After") == "" {
+				t.Errorf("%s: %v %s", path, s.header, s.raw)
+			}
 		}
+		clock.ahead.Store(0)
 	}
+	refused(0) // before the process has taken anything
+	record(t, c, chunk("s", 0, page("/")), "first")
+	refused(1) // before its first event
+	r.TrackNew(1)
+	refused(1)
+	clock.ahead.Store(int64(45 * 24 * time.Hour))
 	record(t, c, chunk("s", 0, page("/")), "duplicate")
 	clock.ahead.Store(0)
 	record(t, c, chunk("s", 1, page("/")), "first")
