@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/actionpulse/actionpulse/internal/eventstore"
+	"github.com/actionpulse/actionpulse/internal/replay"
 	"github.com/actionpulse/actionpulse/internal/retention"
 	"github.com/actionpulse/actionpulse/internal/storage/sqlstore"
 )
@@ -21,7 +22,8 @@ func (s *server) retentionRules() retention.Rules {
 // the newest event.
 func (s *server) retention() *retention.Worker {
 	return retention.NewWorker(retention.Params{
-		Rules: s.retentionRules(), Store: sqlstore.New(s.stores.sql), Events: expiringEvents{s.stores.events}, Replays: s.services.replays,
+		Rules: s.retentionRules(), Store: sqlstore.New(s.stores.sql), Events: expiringEvents{s.stores.events},
+		Replays: expiringReplays{s.services.replays}, Server: s.stores.archives.Server(),
 		Now: func() time.Time {
 			_, at := s.intake.Decided()
 			return time.UnixMilli(at)
@@ -42,4 +44,12 @@ func (e expiringEvents) DeleteOlder(ctx context.Context, project uint32, a reten
 	return e.store.DeleteOlder(ctx, eventstore.Retention{
 		Project: project, Now: a.Now.UnixMilli(), Keep: a.Keep.Milliseconds(), Window: a.Window.Milliseconds(),
 	})
+}
+
+// expiringReplays is the service of recordings as retention needs it.
+type expiringReplays struct{ service *replay.Service }
+
+// DeleteOlder implements retention.Replays.
+func (e expiringReplays) DeleteOlder(ctx context.Context, projectID string, a retention.Age, most int) (int, error) {
+	return e.service.DeleteOlder(ctx, projectID, replay.Age{Now: a.Now, Keep: a.Keep}, most)
 }

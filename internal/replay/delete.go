@@ -71,13 +71,15 @@ func (p Person) check() error {
 	return nil
 }
 
-// DeleteBefore deletes at most so many chunks that were received before a time,
-// the oldest first, and returns how many that were: less than max means that
-// there are no more. Their marks stay. Fault: unavailable.
-func (s *Service) DeleteBefore(ctx context.Context, projectID string, before time.Time, most int) (chunks int, err error) {
+// DeleteOlder deletes at most so many chunks that were received longer ago than
+// they are kept, the oldest first, and returns how many that were: less than most
+// means that there are no more. Age is counted up to the newest event of any
+// server, and to the shared clock, where these are earlier than its Now. Their
+// marks stay. Fault: unavailable.
+func (s *Service) DeleteOlder(ctx context.Context, projectID string, a Age, most int) (chunks int, err error) {
 	for chunks < most {
 		limit := min(deletePage, most-chunks)
-		n, err := s.delete(ctx, DeleteParams{ProjectID: projectID, Before: before, Limit: limit})
+		n, err := s.delete(ctx, DeleteParams{ProjectID: projectID, Age: &a, Limit: limit})
 		if chunks += n; err != nil {
 			return chunks, err
 		}

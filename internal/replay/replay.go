@@ -215,16 +215,25 @@ type PersonQuery struct {
 	Limit               int
 }
 
-// DeleteParams say which chunks go. Exactly one of Session, Part and Before
-// is set.
+// Age says what is old.
+type Age struct {
+	// Now is the time that age is counted up to, and Keep how long chunks are kept.
+	Now  time.Time
+	Keep time.Duration
+}
+
+// DeleteParams say which chunks go. Exactly one of Session, Part and Age is set.
 type DeleteParams struct {
 	ProjectID string
 	// Session has all its chunks deleted.
 	Session *[sha256.Size]byte
 	// Part has all chunks deleted that belong to a person, or a part of them.
 	Part *Part
-	// Before has all chunks deleted that were received before.
-	Before time.Time
+	// Age has all chunks deleted that were received longer ago than they are kept.
+	// It is counted up to the receipt of the newest event that any server has, and
+	// to the time of the clock that all of them share, where these are earlier than
+	// its Now: a clock that is ahead lets nothing go.
+	Age *Age
 	// At is when that is.
 	At    time.Time
 	Limit int

@@ -10,7 +10,7 @@
 //     settings say;
 //   - age is judged by the time that intake vouches for, and by the receipt of
 //     the newest event where that is earlier: never by a wall clock that may be
-//     wrong;
+//     wrong. The stores see to the latter, whoever asks them to delete;
 //   - what was deleted stays deleted, and a worker that was killed goes on
 //     where it was.
 package retention
@@ -105,9 +105,9 @@ func (r Rules) eventsKept(own Days) (time.Duration, bool) {
 	return max(time.Duration(days)*day, r.Window), days > 0
 }
 
-// replaysBefore returns the time before which a project's chunks of replays go,
-// and whether any do.
-func (r Rules) replaysBefore(own Days, now time.Time) (time.Time, bool) {
+// replaysKept returns how long a project's chunks of replays are kept, and
+// whether they ever go.
+func (r Rules) replaysKept(own Days) (time.Duration, bool) {
 	days := r.InForce(own).Replays
-	return now.Add(-time.Duration(days) * day), days > 0
+	return time.Duration(days) * day, days > 0
 }

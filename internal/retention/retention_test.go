@@ -66,9 +66,14 @@ type shelf struct {
 	// broken is a project whose events cannot be deleted.
 	broken uint32
 	sweeps int
-	// received is when the newest event was, by default now.
+	// received is when the newest event was, by default now, and noted what was
+	// told of it.
 	received func() time.Time
+	noted    time.Time
 }
+
+// own is the server of the tests.
+var own = [16]byte{1}
 
 func (s *shelf) ListRetention(_ context.Context, after uint32, limit int) ([]Project, error) {
 	i := slices.IndexFunc(s.projects, func(p Project) bool { return p.Number > after })
@@ -86,7 +91,7 @@ func (s *shelf) DeleteOlder(_ context.Context, project uint32, a Age) (int64, er
 	if project == s.broken {
 		return 0, errBroken
 	}
-	kept := slices.DeleteFunc(slices.Clone(s.events[project]), a.Now.Add(-a.Keep).After)
+	kept := slices.DeleteFunc(slices.Clone(s.events[project]), s.vouched(a).Add(-a.Keep).After)
 	n := len(s.events[project]) - len(kept)
 	s.events[project] = kept
 	return int64(n), nil
@@ -95,9 +100,11 @@ func (s *shelf) DeleteOlder(_ context.Context, project uint32, a Age) (int64, er
 // replays is the shelf's other side.
 type replays struct{ *shelf }
 
-func (r replays) DeleteBefore(_ context.Context, projectID string, before time.Time, most int) (n int, err error) {
+// DeleteOlder caps age as the stores do.
+func (r replays) DeleteOlder(_ context.Context, projectID string, a Age, most int) (n int, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	before := r.vouched(a).Add(-a.Keep)
 	r.chunks[projectID] = slices.DeleteFunc(r.chunks[projectID], func(at time.Time) bool {
 		if n == most || !at.Before(before) {
 			return false
@@ -106,6 +113,24 @@ func (r replays) DeleteBefore(_ context.Context, projectID string, before time.T
 		return true
 	})
 	return n, nil
+}
+
+// vouched is the time that age is counted up to.
+func (s *shelf) vouched(a Age) time.Time {
+	if s.noted.Before(a.Now) {
+		return s.noted
+	}
+	return a.Now
+}
+
+func (s *shelf) NoteReceived(_ context.Context, server [16]byte, at time.Time) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if server != own {
+		return errBroken
+	}
+	s.noted = at
+	return nil
 }
 
 func (s *shelf) Deleted(int64, int64) {}
@@ -121,7 +146,7 @@ func (s *shelf) worker(rules Rules, now func() time.Time) *Worker {
 		received = now
 	}
 	return NewWorker(Params{
-		Rules: rules, Store: s, Events: s, Replays: replays{s}, Now: now, Observer: s, Log: slog.New(slog.DiscardHandler),
+		Rules: rules, Store: s, Events: s, Replays: replays{s}, Server: own, Now: now, Observer: s, Log: slog.New(slog.DiscardHandler),
 		Received: func(context.Context) (time.Time, error) { return received(), nil },
 	})
 }

@@ -27,13 +27,16 @@ type Store interface {
 	// ListRetention returns at most limit projects of all organizations with
 	// numbers above after, in order of number.
 	ListRetention(ctx context.Context, after uint32, limit int) ([]Project, error)
+	// NoteReceived notes when a server has received the newest event that it has
+	// stored. Ages of chunks are counted up to the latest of what is noted.
+	NoteReceived(ctx context.Context, server [16]byte, at time.Time) error
 }
 
 // Age says what is old.
 type Age struct {
 	// Now is the time that age is counted up to.
 	Now time.Time
-	// Keep is how long events are kept, Window how long their ids are
+	// Keep is how long something is kept, Window how long ids of events are
 	// remembered.
 	Keep, Window time.Duration
 }
@@ -49,9 +52,11 @@ type Events interface {
 
 // Replays deletes chunks of session replays.
 type Replays interface {
-	// DeleteBefore deletes at most so many chunks of a project that were
-	// received before a time. Fewer means that there are no more.
-	DeleteBefore(ctx context.Context, projectID string, before time.Time, most int) (int, error)
+	// DeleteOlder deletes at most so many chunks of a project that were received
+	// longer ago than they are kept. Fewer means that there are no more. Age is
+	// counted up to the newest event of any server, and to the clock that all of
+	// them share, where these are earlier than Now.
+	DeleteOlder(ctx context.Context, projectID string, a Age, most int) (int, error)
 }
 
 // Observer is told what was deleted.
@@ -67,10 +72,11 @@ type Params struct {
 	Store   Store
 	Events  Events
 	Replays Replays
+	// Server is the server that this is.
+	Server [16]byte
 	// Now is the time of intake.
 	Now func() time.Time
-	// Received is when the newest event that is stored was received. Age is
-	// judged by it where Now is ahead of it.
+	// Received is when the newest event that is stored here was received.
 	Received func(ctx context.Context) (time.Time, error)
 	Observer Observer
 	Log      *slog.Logger
@@ -101,10 +107,10 @@ func (w *Worker) Run(ctx context.Context, interval time.Duration) {
 // Sweep looks at all projects once. A project that fails keeps nobody else
 // from being looked at.
 func (w *Worker) Sweep(ctx context.Context) error {
-	now, err := w.vouched(ctx)
-	if err != nil {
+	if err := w.noteReceived(ctx); err != nil {
 		return err
 	}
+	now := w.Now()
 	var errs []error
 	for after := uint32(0); ; {
 		page, err := w.Store.ListRetention(ctx, after, projectPage)
@@ -130,18 +136,17 @@ func (w *Worker) Sweep(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// vouched returns the time that age is judged by. A machine that boots with a
-// clock years ahead must not delete everything at once; a server that nothing
-// comes in at deletes later.
-func (w *Worker) vouched(ctx context.Context) (time.Time, error) {
+// noteReceived has the store know how far events vouch for the time: it cannot
+// look at those itself.
+func (w *Worker) noteReceived(ctx context.Context) error {
 	received, err := w.Received(ctx)
 	if err != nil {
-		return received, fmt.Errorf("look for the newest event: %w", err)
+		return fmt.Errorf("look for the newest event: %w", err)
 	}
-	if now := w.Now(); now.Before(received) {
-		return now, nil
+	if err := w.Store.NoteReceived(ctx, w.Server, received); err != nil {
+		return fmt.Errorf("note the newest event: %w", err)
 	}
-	return received, nil
+	return nil
 }
 
 // sweep deletes what a project has kept long enough.
@@ -168,12 +173,12 @@ func (w *Worker) sweepEvents(ctx context.Context, p Project, now time.Time) (int
 }
 
 func (w *Worker) sweepReplays(ctx context.Context, p Project, now time.Time) (deleted int64, err error) {
-	before, ends := w.Rules.replaysBefore(p.Days, now)
+	keep, ends := w.Rules.replaysKept(p.Days)
 	if !ends {
 		return 0, nil
 	}
 	for {
-		n, err := w.Replays.DeleteBefore(ctx, p.ID, before, replayStep)
+		n, err := w.Replays.DeleteOlder(ctx, p.ID, Age{Now: now, Keep: keep}, replayStep)
 		deleted += int64(n)
 		if err != nil {
 			return deleted, fmt.Errorf("delete replays: %w", err)

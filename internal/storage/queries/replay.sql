@@ -63,10 +63,11 @@ SELECT c.session_number, c.chunk, c.blob FROM replay_chunks c JOIN replay_sessio
 WHERE s.project_id = sqlc.arg(project_id) AND s.session_hash = sqlc.arg(session_hash)
 ORDER BY c.chunk LIMIT sqlc.arg(size);
 
--- name: ListReplayChunksBefore :many
-SELECT session_number, chunk, blob FROM replay_chunks
-WHERE project_id = sqlc.arg(project_id) AND received_at < sqlc.arg(before)
-ORDER BY received_at LIMIT sqlc.arg(size);
+-- name: ListReplayChunksOlder :many
+SELECT c.session_number, c.chunk, c.blob FROM replay_chunks c
+WHERE c.project_id = sqlc.arg(project_id) AND c.received_at < sqlc.arg(before)
+  AND c.received_at < (SELECT COALESCE(MAX(m.received_at), 0) FROM received_marks m) - CAST(sqlc.arg(keep) AS bigint)
+ORDER BY c.received_at LIMIT sqlc.arg(size);
 
 -- name: LockReplaySession :exec
 UPDATE replay_sessions SET chunks = chunks WHERE number = $1;

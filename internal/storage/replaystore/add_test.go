@@ -262,12 +262,12 @@ func testUsage(t *testing.T, b *bench) {
 	for n := 1; n < 4; n++ {
 		b.want(t, b.project(), body("s", n, `[]`), first)
 	}
-	if _, err := b.DeleteBefore(t.Context(), b.project(), b.clock().Add(time.Hour), 100); err != nil {
-		t.Fatal(err)
+	if n := b.expire(t, -time.Hour, 100); n != 4 {
+		t.Errorf("%d are deleted", n)
 	}
 	for text, want := range map[string]int{
-		fmt.Sprintf("replay_usage WHERE month = 202605 AND chunks = 1 AND bytes = %d", len(events("0"))): 1,
-		"replay_usage WHERE month = 202606 AND chunks = 3 AND bytes = 6":                                 1,
+		fmt.Sprintf("replay_usage WHERE month = 202505 AND chunks = 1 AND bytes = %d", len(events("0"))): 1,
+		"replay_usage WHERE month = 202506 AND chunks = 3 AND bytes = 6":                                 1,
 		"replay_usage": 2,
 	} {
 		if n := b.count(t, text); n != want {

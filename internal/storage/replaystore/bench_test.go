@@ -82,6 +82,7 @@ var tests = []struct {
 	{"Newest", testNewest},
 	{"Persons", testPersons},
 	{"Retention", testRetention},
+	{"AClockAheadDeletesNothing", testAClockAheadDeletesNothing},
 	{"DeletionBesideIntake", testDeletionBesideIntake},
 	{"Sessions", testSessions},
 	{"SweepAndASlowAttempt", testSweepAndASlowAttempt},
@@ -141,14 +142,14 @@ func (h *house) newProject(t *testing.T) string {
 // newBench makes a bench with a new project, and nothing of the tests before.
 func (h *house) newBench(t *testing.T) *bench {
 	t.Helper()
-	for _, table := range []string{"replay_chunks", "replay_sessions", "replay_marks", "replay_blobs", "replay_usage", "replay_folder"} {
+	for _, table := range []string{"replay_chunks", "replay_sessions", "replay_marks", "replay_blobs", "replay_usage", "replay_folder", "received_marks"} {
 		if err := h.db.WriteBatch(t.Context(), func(b *sqldb.Batch) error {
 			return b.Run(t.Context(), []sqldb.Statement{{Text: "DELETE FROM " + table}})
 		}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	b := &bench{house: h, dir: t.TempDir(), at: time.Date(2026, 5, 31, 10, 0, 0, 0, time.UTC), projectID: h.newProject(t)}
+	b := &bench{house: h, dir: t.TempDir(), at: time.Date(2025, 5, 31, 10, 0, 0, 0, time.UTC), projectID: h.newProject(t)}
 	blobs, err := blobstore.OpenFolder(b.dir)
 	if err != nil {
 		t.Fatal(err)
@@ -164,6 +165,26 @@ func (h *house) newBench(t *testing.T) *bench {
 	}
 	b.Service = b.service(t, func(*replay.Params) {})
 	return b
+}
+
+// received notes when a server has received its newest event.
+func (b *bench) received(t *testing.T, server byte, at time.Time) {
+	t.Helper()
+	if err := sqlstore.New(b.db).NoteReceived(t.Context(), [16]byte{server}, at); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// expire deletes chunks that are older than they are kept, by the bench's clock,
+// up to which there are events.
+func (b *bench) expire(t *testing.T, keep time.Duration, most int) int {
+	t.Helper()
+	b.received(t, 1, b.clock())
+	n, err := b.DeleteOlder(t.Context(), b.project(), replay.Age{Now: b.clock(), Keep: keep}, most)
+	if err != nil {
+		t.Error(err)
+	}
+	return n
 }
 
 // service makes another service of the same store.

@@ -20,6 +20,11 @@ type target struct {
 
 // DeleteChunks implements replay.Store.
 func (s *Store) DeleteChunks(ctx context.Context, p replay.DeleteParams) (deleted int, err error) {
+	if p.Age != nil {
+		if p.Age, err = s.vouched(ctx, *p.Age); err != nil {
+			return 0, err
+		}
+	}
 	err = s.db.WriteBatch(ctx, func(b *sqldb.Batch) error {
 		deleted = 0
 		q := b.Queries()
@@ -53,6 +58,20 @@ func (s *Store) DeleteChunks(ctx context.Context, p replay.DeleteParams) (delete
 		return 0, err
 	}
 	return deleted, nil
+}
+
+// vouched is an age that is not counted up to a time that the store's own clock
+// has not come to: that of one server of several may be ahead, and so the events
+// that it has received.
+func (s *Store) vouched(ctx context.Context, a replay.Age) (*replay.Age, error) {
+	now, err := s.db.Now(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the time that recordings are old by: %w", err)
+	}
+	if now.Before(a.Now) {
+		a.Now = now
+	}
+	return &a, nil
 }
 
 // refuse returns privacy_job_active when a session is to be deleted while a
@@ -98,8 +117,8 @@ func findTargets(ctx context.Context, q *sqldb.Queries, p *replay.DeleteParams) 
 		}
 		return targets, err
 	default:
-		rows, err := q.ListReplayChunksBefore(ctx, sqldb.ListReplayChunksBeforeParams{
-			ProjectID: p.ProjectID, Before: p.Before.UnixMicro(), Size: sizeOf(p.Limit),
+		rows, err := q.ListReplayChunksOlder(ctx, sqldb.ListReplayChunksOlderParams{
+			ProjectID: p.ProjectID, Before: p.Age.Now.Add(-p.Age.Keep).UnixMicro(), Keep: p.Age.Keep.Microseconds(), Size: sizeOf(p.Limit),
 		})
 		for _, row := range rows {
 			targets = append(targets, target{row.SessionNumber, row.Blob})

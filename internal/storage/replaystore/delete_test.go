@@ -44,11 +44,10 @@ func testWhatWasDeletedStaysDeleted(t *testing.T, b *bench) {
 		},
 		"age": func(string) error {
 			b.pass(time.Hour)
-			n, err := b.DeleteBefore(t.Context(), b.project(), b.clock(), 100)
-			if n != 3 {
-				err = errors.Join(err, fmt.Errorf("%d chunks", n))
+			if n := b.expire(t, 0, 100); n != 3 {
+				return fmt.Errorf("%d chunks", n)
 			}
-			return err
+			return nil
 		},
 	} {
 		session := name + "/\x00s"
@@ -264,11 +263,9 @@ func testRetention(t *testing.T, b *bench) {
 		b.want(t, b.project(), body("s", n, events(fmt.Sprint(n))), first)
 		b.pass(time.Minute)
 	}
-	before := b.clock().Add(-4 * time.Minute) // 0 to 5 are older
 	for i, want := range []int{4, 2, 0} {
-		n, err := b.DeleteBefore(t.Context(), b.project(), before, 4)
-		if err != nil || n != want {
-			t.Errorf("step %d: %d, %v", i, n, err)
+		if n := b.expire(t, 4*time.Minute, 4); n != want { // 0 to 5 are older
+			t.Errorf("step %d: %d", i, n)
 		}
 		b.verify(t)
 	}
@@ -279,9 +276,49 @@ func testRetention(t *testing.T, b *bench) {
 	b.sweep(t)
 }
 
+// testAClockAheadDeletesNothing: a server whose clock is ahead deletes nothing
+// that the newest event of any server does not let go, and one whose events are
+// ahead, too, nothing that the shared clock does not.
+func testAClockAheadDeletesNothing(t *testing.T, b *bench) {
+	const keep, ahead = 30 * 24 * time.Hour, 3000 * 24 * time.Hour
+	for n := range 2 {
+		b.want(t, b.project(), body("s", n, events(fmt.Sprint(n))), first)
+		b.pass(24 * time.Hour)
+	}
+	began := b.clock()
+	expire := func(now time.Time, want int) {
+		t.Helper()
+		n, err := b.DeleteOlder(t.Context(), b.project(), replay.Age{Now: now, Keep: keep}, 10)
+		if err != nil || n != want {
+			t.Errorf("%d are deleted, want %d: %v", n, want, err)
+		}
+	}
+	expire(began.Add(ahead), 0) // without an event
+	b.received(t, 1, began)
+	b.received(t, 2, began.Add(-ahead)) // by a server that has none any more
+	expire(began.Add(ahead), 0)
+	b.received(t, 1, began.Add(keep-25*time.Hour)) // the first is old by now, and the second not
+	expire(began, 0)                               // nor by a clock that is behind
+	expire(began.Add(ahead), 1)
+
+	shared, err := b.db.Now(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.pass(shared.Sub(b.clock()))
+	b.want(t, b.project(), body("s", 2, events("2")), first)
+	b.received(t, 2, shared.Add(ahead))
+	expire(shared.Add(ahead), 1) // the second, which is old by any clock
+	expire(shared.Add(ahead), 0)
+	if r, err := b.Get(t.Context(), b.project(), "s"); err != nil || len(r.Chunks) != 1 || r.Chunks[0].Chunk != 2 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
 // testDeletionBesideIntake: while chunks come in, deletions leave no session
 // without a chunk, no chunk without a blob, and sums that are right.
 func testDeletionBesideIntake(t *testing.T, b *bench) {
+	b.received(t, 1, b.clock().Add(time.Hour))
 	ctx, stop := context.WithCancel(t.Context())
 	var adds, deletions sync.WaitGroup
 	for _, remove := range []func() error{
@@ -290,7 +327,7 @@ func testDeletionBesideIntake(t *testing.T, b *bench) {
 			return err
 		},
 		func() error {
-			_, err := b.DeleteBefore(context.Background(), b.project(), b.clock().Add(time.Hour), 3)
+			_, err := b.DeleteOlder(context.Background(), b.project(), replay.Age{Now: b.clock(), Keep: -time.Hour}, 3)
 			return err
 		},
 	} {

@@ -458,47 +458,6 @@ func (q *Queries) ListReplayChunks(ctx context.Context, arg ListReplayChunksPara
 	return items, nil
 }
 
-const listReplayChunksBefore = `-- name: ListReplayChunksBefore :many
-SELECT session_number, chunk, blob FROM replay_chunks
-WHERE project_id = $1 AND received_at < $2
-ORDER BY received_at LIMIT $3
-`
-
-type ListReplayChunksBeforeParams struct {
-	ProjectID string
-	Before    int64
-	Size      int32
-}
-
-type ListReplayChunksBeforeRow struct {
-	SessionNumber int64
-	Chunk         int64
-	Blob          string
-}
-
-func (q *Queries) ListReplayChunksBefore(ctx context.Context, arg ListReplayChunksBeforeParams) ([]ListReplayChunksBeforeRow, error) {
-	rows, err := q.db.QueryContext(ctx, listReplayChunksBefore, arg.ProjectID, arg.Before, arg.Size)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []ListReplayChunksBeforeRow
-	for rows.Next() {
-		var i ListReplayChunksBeforeRow
-		if err := rows.Scan(&i.SessionNumber, &i.Chunk, &i.Blob); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Close(); err != nil {
-		return nil, err
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const listReplayChunksOfSession = `-- name: ListReplayChunksOfSession :many
 SELECT c.session_number, c.chunk, c.blob FROM replay_chunks c JOIN replay_sessions s ON s.number = c.session_number
 WHERE s.project_id = $1 AND s.session_hash = $2
@@ -526,6 +485,54 @@ func (q *Queries) ListReplayChunksOfSession(ctx context.Context, arg ListReplayC
 	var items []ListReplayChunksOfSessionRow
 	for rows.Next() {
 		var i ListReplayChunksOfSessionRow
+		if err := rows.Scan(&i.SessionNumber, &i.Chunk, &i.Blob); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const listReplayChunksOlder = `-- name: ListReplayChunksOlder :many
+SELECT c.session_number, c.chunk, c.blob FROM replay_chunks c
+WHERE c.project_id = $1 AND c.received_at < $2
+  AND c.received_at < (SELECT COALESCE(MAX(m.received_at), 0) FROM received_marks m) - CAST($3 AS bigint)
+ORDER BY c.received_at LIMIT $4
+`
+
+type ListReplayChunksOlderParams struct {
+	ProjectID string
+	Before    int64
+	Keep      int64
+	Size      int32
+}
+
+type ListReplayChunksOlderRow struct {
+	SessionNumber int64
+	Chunk         int64
+	Blob          string
+}
+
+func (q *Queries) ListReplayChunksOlder(ctx context.Context, arg ListReplayChunksOlderParams) ([]ListReplayChunksOlderRow, error) {
+	rows, err := q.db.QueryContext(ctx, listReplayChunksOlder,
+		arg.ProjectID,
+		arg.Before,
+		arg.Keep,
+		arg.Size,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []ListReplayChunksOlderRow
+	for rows.Next() {
+		var i ListReplayChunksOlderRow
 		if err := rows.Scan(&i.SessionNumber, &i.Chunk, &i.Blob); err != nil {
 			return nil, err
 		}

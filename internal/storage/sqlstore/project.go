@@ -137,6 +137,13 @@ func changeRetention(ctx context.Context, q *sqldb.Queries, organizationID, proj
 // daysOf is a number of days as the tables hold it: none is NULL.
 func daysOf(days int) sql.NullInt64 { return sql.NullInt64{Int64: int64(days), Valid: days > 0} }
 
+// NoteReceived implements retention.Store.
+func (s *Store) NoteReceived(ctx context.Context, server [16]byte, at time.Time) error {
+	return s.db.Write(ctx, func(q *sqldb.Queries) error {
+		return q.NoteReceived(ctx, sqldb.NoteReceivedParams{Server: server[:], ReceivedAt: at.UnixMicro()})
+	})
+}
+
 // ListRetention implements retention.Store.
 func (s *Store) ListRetention(ctx context.Context, after uint32, limit int) ([]retention.Project, error) {
 	rows, err := s.db.Read().ListProjectRetention(ctx, sqldb.ListProjectRetentionParams{Number: int64(after), Limit: sizeOf(limit)})
