@@ -59,14 +59,18 @@ var (
 // error says which setting is at fault.
 func (r *Replay) S3() (*S3, error) {
 	if (r.AccessKey == "") != (r.SecretKey == "") {
-		return nil, errors.New("replay.access_key, replay.secret_key: must be both set or both empty")
+		name, other := "replay.access_key", "replay.secret_key"
+		if r.AccessKey == "" {
+			name, other = other, name
+		}
+		return nil, wrong(name, "must be set together with %s, or both left out", other)
 	}
 	if r.Blobs == "" {
 		return nil, nil
 	}
 	s, err := r.Blobs.s3()
 	if err != nil {
-		return nil, fmt.Errorf("replay.blobs: %w", err)
+		return nil, wrong("replay.blobs", "%v", err)
 	}
 	s.AccessKey, s.SecretKey = r.AccessKey, r.SecretKey
 	return s, nil

@@ -26,8 +26,10 @@ type Folder struct {
 
 	Replay Replay `embed:"" prefix:"replay."`
 
-	// loaded is the settings file that was read, empty if none.
-	loaded string
+	// loaded is the settings file that was read, empty if none; fromFile are the
+	// settings that were taken from it.
+	loaded   string
+	fromFile map[string]bool
 }
 
 // Replay is where session recordings are kept.

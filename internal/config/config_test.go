@@ -89,29 +89,9 @@ func TestOrderOfPrecedence(t *testing.T) {
 	}
 }
 
-func TestNamedFileAndItsRefusals(t *testing.T) {
+func TestNamedFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "settings.json")
-	for content, want := range map[string]string{
-		`{"intake": {"windw": "48h"}}`:                   "intake.windw is not a setting",
-		`{"intak": {"window": "48h"}}`:                   "intak is not a setting",
-		`{"intake": "48h"}`:                              "intake must be an object",
-		`{"intake": {"window": {"hours": 48}}}`:          "intake.window: must be a string",
-		`{"intake": {"window": null}}`:                   "intake.window: must be a string",
-		`{"intake": {"window": "2 days"}}`:               "--intake.window",
-		`{"intake": {"window": "1h"}, "intake": {}}`:     "duplicate object member name",
-		`{"config": "x"}`:                                "config is not a setting",
-		`{"trusted_proxies": ["10.0.0.0/8,10.1.0.0/8"]}`: "trusted_proxies: must be a list",
-		`[]`:       "not a JSON object",
-		`{`:        "not a JSON object",
-		`{} extra`: "not a JSON object",
-	} {
-		writeFile(t, path, content)
-		_, _, err := parse(t, "--config", path)
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want a message with %q", content, err, want)
-		}
-	}
-	if _, _, err := parse(t, "--config", path+".none"); err == nil {
+	if _, _, err := parse(t, "--config", path); err == nil {
 		t.Error("a named file that is missing was ignored")
 	}
 	writeFile(t, path, `{"data": "elsewhere"}`)

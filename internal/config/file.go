@@ -4,14 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/alecthomas/kong"
-	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // FileName is the file that is read from the data folder when no other is
@@ -33,13 +34,36 @@ func (f *Folder) BeforeResolve(ctx *kong.Context) error {
 	if err != nil {
 		return fmt.Errorf("settings file: %w", err)
 	}
-	values, err := parseFile(content, named)
-	if err != nil {
-		return fmt.Errorf("settings file %s: %w", path, err)
+	values, faults := parseFile(content, named)
+	f.loaded, f.fromFile = path, map[string]bool{}
+	if len(faults) > 0 {
+		for i, fault := range faults {
+			faults[i] = f.inFile(fault)
+		}
+		return errors.Join(faults...)
 	}
-	f.loaded = path
-	ctx.AddResolver(fileResolver(values))
+	ctx.AddResolver(fileResolver{values: values, used: f.fromFile})
 	return nil
+}
+
+func (f *Folder) inFile(fault error) error {
+	return fmt.Errorf("settings file %s: %w", f.loaded, fault)
+}
+
+// Locate says of the faults of settings that the file has given that they are
+// there. It returns nil for nil.
+func (f *Folder) Locate(err error) error {
+	if all, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // errors.Join has not wrapped it
+		var located []error
+		for _, one := range all.Unwrap() {
+			located = append(located, f.Locate(one))
+		}
+		return errors.Join(located...)
+	}
+	if fault, ok := errors.AsType[*settingError](err); ok && f.fromFile[fault.name] {
+		return f.inFile(err)
+	}
+	return err
 }
 
 // text returns what a flag holds before the file is read.
@@ -53,7 +77,11 @@ func text(ctx *kong.Context, name string) string {
 }
 
 // fileResolver gives the parser what the file says, in the form of a flag.
-type fileResolver map[string]string
+type fileResolver struct {
+	values map[string]string
+	// used are the settings that were taken from the file.
+	used map[string]bool
+}
 
 // Validate accepts every model: unknown members were refused before.
 func (fileResolver) Validate(*kong.Application) error { return nil }
@@ -63,7 +91,8 @@ func (r fileResolver) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (a
 	if _, set := environment(flag); set {
 		return nil, nil
 	}
-	if v, ok := r[flag.Name]; ok {
+	if v, ok := r.values[flag.Name]; ok {
+		r.used[flag.Name] = true
 		return v, nil
 	}
 	return nil, nil
@@ -79,96 +108,88 @@ func environment(flag *kong.Flag) (string, bool) {
 	return "", false
 }
 
-// parseFile returns the settings of a file by name. A member that is not a
-// setting is refused, and so is a folder's own file naming another folder.
-func parseFile(content []byte, named bool) (map[string]string, error) {
-	var root map[string]any
-	if err := json.Unmarshal(content, &root); err != nil {
-		return nil, fmt.Errorf("not a JSON object: %w", err)
+// parseFile returns the settings of a file by name, or every fault of it. A
+// member that is not a setting is one, and so is a folder's own file that names
+// another folder.
+func parseFile(content []byte, named bool) (map[string]string, []error) {
+	root, err := readJSON(content)
+	if err != nil {
+		return nil, []error{err}
 	}
 	names, err := settings()
 	if err != nil {
-		return nil, err
+		return nil, []error{err}
 	}
 	if !named {
-		names = slices.DeleteFunc(names, func(n string) bool { return n == "data" })
+		delete(names, "data")
 	}
-	values := map[string]string{}
-	return values, flatten(values, names, "", root)
+	r := fileReader{settings: names, values: map[string]string{}}
+	r.read("", root)
+	return r.values, r.faults
 }
 
-// settings returns the names that a file may hold.
-func settings() ([]string, error) {
+// settings returns the names that a file may hold, and what kind of value each
+// takes.
+func settings() (map[string]reflect.Type, error) {
 	parser, err := kong.New(&Config{}, kong.NoDefaultHelp())
 	if err != nil {
 		return nil, fmt.Errorf("list the settings: %w", err)
 	}
-	var names []string
+	names := map[string]reflect.Type{}
 	for _, flag := range parser.Model.Flags {
 		if flag.Name != "config" {
-			names = append(names, flag.Name)
+			names[flag.Name] = flag.Target.Type()
 		}
 	}
 	return names, nil
 }
 
-// flatten adds the members of object to values, by their dotted names.
-func flatten(values map[string]string, names []string, prefix string, object map[string]any) error {
-	for member, value := range object {
-		name := prefix + member
-		if slices.Contains(names, name) {
-			text, err := fileText(name, value)
+// fileReader reads the settings of a file, and goes on after a fault.
+type fileReader struct {
+	settings map[string]reflect.Type
+	values   map[string]string
+	faults   []error
+}
+
+// read adds the members of a group of settings, of which prefix is empty or
+// ends with a dot.
+func (r *fileReader) read(prefix string, group map[string]jsontext.Value) {
+	for _, member := range slices.Sorted(maps.Keys(group)) {
+		name, value := prefix+member, group[member]
+		switch kind, isSetting := r.settings[name]; {
+		case isSetting:
+			r.setting(name, kind, value)
+		case len(r.below(name+".")) == 0:
+			r.faults = append(r.faults, fmt.Errorf("%s is not a setting; there are %s", shorten(name), strings.Join(r.below(prefix), ", ")))
+		default:
+			inner, err := readObject(value)
 			if err != nil {
-				return fmt.Errorf("%s: %w", name, err)
+				r.faults = append(r.faults, wrong(name, "must be an object with some of %s, not %s", strings.Join(r.below(name+"."), ", "), kindOf(value)))
+				continue
 			}
-			values[name] = text
-			continue
-		}
-		inner, isObject := value.(map[string]any)
-		isGroup := slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, name+".") })
-		if !isGroup {
-			return fmt.Errorf("%s is not a setting", name)
-		}
-		if !isObject {
-			return fmt.Errorf("%s must be an object", name)
-		}
-		if err := flatten(values, names, name+".", inner); err != nil {
-			return err
+			r.read(name+".", inner)
 		}
 	}
-	return nil
 }
 
-// fileText writes a setting of the file as it would be written on the command
-// line.
-func fileText(name string, value any) (string, error) {
-	if object, ok := value.(map[string]any); ok && name == plansName {
-		text, err := json.Marshal(object)
-		return string(text), err //nolint:wrapcheck // what was just read can be written
+// below lists the settings and groups whose names go on after prefix.
+func (r *fileReader) below(prefix string) (names []string) {
+	for name := range r.settings {
+		if rest, ok := strings.CutPrefix(name, prefix); ok {
+			group, _, _ := strings.Cut(rest, ".")
+			names = append(names, prefix+group)
+		}
 	}
-	return flagText(value)
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
-// flagText writes a JSON value as it would be written on the command line.
-func flagText(value any) (string, error) {
-	switch v := value.(type) {
-	case string:
-		return v, nil
-	case bool:
-		return strconv.FormatBool(v), nil
-	case float64:
-		return strconv.FormatFloat(v, 'f', -1, 64), nil
-	case []any:
-		parts := make([]string, len(v))
-		for i, element := range v {
-			part, ok := element.(string)
-			if !ok || strings.Contains(part, ",") {
-				return "", errors.New("must be a list of strings without commas")
-			}
-			parts[i] = part
-		}
-		return strings.Join(parts, ","), nil
-	default:
-		return "", errors.New("must be a string, a number, true, false or a list of strings")
+// setting adds one setting, as it would be written on the command line.
+func (r *fileReader) setting(name string, kind reflect.Type, value jsontext.Value) {
+	text, faults := fileText(name, kind, value)
+	if _, twice := r.values[name]; twice {
+		faults = append(faults, wrong(name, "is given twice"))
 	}
+	r.values[name] = text
+	r.faults = append(r.faults, faults...)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"unicode"
@@ -59,71 +60,101 @@ func (p Plans) MarshalJSON() ([]byte, error) {
 	return content, nil
 }
 
-// UnmarshalText reads the object of the settings file. Members that a plan
-// does not have are refused: a limit with a typo would be none.
+// UnmarshalText reads the object of the settings file, and returns every fault of
+// it. Members that a plan does not have are refused: a limit with a typo would be
+// none.
 func (p *Plans) UnmarshalText(text []byte) error {
-	var plans map[string]*struct {
-		Events  *int64    `json:"events"`
-		Storage *sizeJSON `json:"storage"`
-		Trial   bool      `json:"trial"`
+	var value jsontext.Value
+	if err := json.Unmarshal(text, &value); err != nil {
+		return syntaxFault(text, err)
 	}
-	if err := json.Unmarshal(text, &plans, json.RejectUnknownMembers(true)); err != nil {
-		return fmt.Errorf("expected an object of plans, each with events, storage, trial or none of them: %w", err)
+	plans, faults := readPlans(value)
+	p.byName = plans
+	return errors.Join(faults...)
+}
+
+// readPlans returns the plans, or every fault of them.
+func readPlans(value jsontext.Value) (map[string]Plan, []error) {
+	all, err := readObject(value)
+	if err != nil {
+		return nil, []error{wrong(plansName, `must be an object of plans such as {"free": {"events": 10000, "storage": "1GB"}}, not %s`, found(value))}
 	}
-	p.byName = make(map[string]Plan, len(plans))
-	for name, plan := range plans {
-		if plan == nil {
-			return fmt.Errorf("%q must be an object; {} is a plan without limits", name)
+	plans := make(map[string]Plan, len(all))
+	var faults []error
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if !validPlanName(name) {
+			faults = append(faults, wrong(plansName, "a name must have 1 to %d characters, none of them a control character and no space at its ends, not %q", maxPlanName, shorten(name)))
+			continue
 		}
-		p.byName[name] = Plan{Events: plan.Events, Storage: (*Size)(plan.Storage), Trial: plan.Trial}
+		r := planReader{at: plansName + "." + name}
+		plans[name] = r.plan(all[name])
+		faults = append(faults, r.faults...)
 	}
+	return plans, faults
+}
+
+func validPlanName(name string) bool {
+	return name != "" && utf8.RuneCountInString(name) <= maxPlanName && strings.TrimSpace(name) == name && !strings.ContainsFunc(name, unicode.IsControl)
+}
+
+// planReader reads the members of the plan at, and goes on after a fault.
+type planReader struct {
+	at     string
+	faults []error
+}
+
+func (r *planReader) wrong(at, format string, parts ...any) {
+	r.faults = append(r.faults, wrong(r.at+at, format, parts...))
+}
+
+func (r *planReader) plan(value jsontext.Value) (p Plan) {
+	members, err := readObject(value)
+	if err != nil {
+		r.wrong("", "must be an object with events, storage, trial or none of them, not %s; {} is a plan without limits", found(value))
+		return p
+	}
+	for _, member := range slices.Sorted(maps.Keys(members)) {
+		switch value := members[member]; member {
+		case "events":
+			p.Events = r.events(value)
+		case "storage":
+			p.Storage = r.storage(value)
+		case "trial":
+			p.Trial = value.Kind() == 't'
+			if !p.Trial && value.Kind() != 'f' {
+				r.wrong(".trial", "must be true or false, not %s", found(value))
+			}
+		default:
+			r.wrong("."+member, "is not a setting; a plan may have events, storage and trial")
+		}
+	}
+	return p
+}
+
+func (r *planReader) events(value jsontext.Value) *int64 {
+	if n, ok := number(value); ok && value.Kind() == '0' && n == math.Trunc(n) && n >= 1 && n <= maxPlanEvents {
+		return new(int64(n))
+	}
+	r.wrong(".events", "must be a whole number from 1 to %d, not %s; leave it out for no limit", maxPlanEvents, found(value))
 	return nil
 }
 
-// sizeJSON is a size as a JSON string or number.
-type sizeJSON Size
-
-// UnmarshalJSON reads "1GB" and 1000000000.
-func (s *sizeJSON) UnmarshalJSON(value []byte) error {
-	if jsontext.Value(value).Kind() != '"' {
-		return (*Size)(s).UnmarshalText(value)
+func (r *planReader) storage(value jsontext.Value) *Size {
+	var size Size
+	if text, ok := scalar(value); ok && size.UnmarshalText([]byte(text)) == nil && size >= 1 && size <= maxPlanStorage {
+		return &size
 	}
-	var text string
-	if err := json.Unmarshal(value, &text); err != nil {
-		return fmt.Errorf("read a size: %w", err)
-	}
-	return (*Size)(s).UnmarshalText([]byte(text))
+	r.wrong(".storage", `must be a size such as "1GB" or a number of bytes, from 1 to %d, not %s; leave it out for no limit`, maxPlanStorage, found(value))
+	return nil
 }
 
-// Validate returns every fault of the plans, or nil.
+// Validate returns the fault of the default plan, or nil.
 func (q *Quota) Validate() error {
-	var errs []error
-	for _, name := range slices.Sorted(maps.Keys(q.Plans.byName)) {
-		errs = append(errs, validPlanName(name))
-		plan, at := q.Plans.byName[name], plansName+"."+name
-		if plan.Events != nil {
-			errs = append(errs, planLimit(at+".events", *plan.Events, maxPlanEvents))
-		}
-		if plan.Storage != nil {
-			errs = append(errs, planLimit(at+".storage", int64(*plan.Storage), maxPlanStorage))
-		}
-	}
-	if _, known := q.Plans.byName[q.DefaultPlan]; q.DefaultPlan != "" && !known {
-		errs = append(errs, fmt.Errorf("default_plan: %q is not one of the plans %q", q.DefaultPlan, slices.Sorted(maps.Keys(q.Plans.byName))))
-	}
-	return errors.Join(errs...)
-}
-
-func validPlanName(name string) error {
-	if name != "" && utf8.RuneCountInString(name) <= maxPlanName && strings.TrimSpace(name) == name && !strings.ContainsFunc(name, unicode.IsControl) {
+	if _, known := q.Plans.byName[q.DefaultPlan]; q.DefaultPlan == "" || known {
 		return nil
 	}
-	return fmt.Errorf("%s: a name must have 1 to %d characters, none of them a control character and no space at its ends, not %q", plansName, maxPlanName, name)
-}
-
-func planLimit(name string, value, most int64) error {
-	if err := between(name, value, 1, most); err != nil {
-		return fmt.Errorf("%w; leave it out for no limit", err)
+	if len(q.Plans.byName) == 0 {
+		return wrong("default_plan", "must be empty while there are no plans, not %q", shorten(q.DefaultPlan))
 	}
-	return nil
+	return wrong("default_plan", "must be empty or one of the plans %q, not %q", slices.Sorted(maps.Keys(q.Plans.byName)), shorten(q.DefaultPlan))
 }

@@ -42,37 +42,3 @@ func TestPlans(t *testing.T) {
 	t.Setenv("ACTIONPULSE_PLANS", threePlans)
 	check(SourceEnvironment, "--default_plan", "free")
 }
-
-// TestPlansThatAreRefused: a limit that was written but would not hold, or
-// would allow nothing, is found at the start.
-func TestPlansThatAreRefused(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "c.json")
-	for content, want := range map[string]string{
-		`{"plans": {"free": {"event": 5}}}`:                               `unknown object member name "event"`,
-		`{"plans": {"free": null}}`:                                       `"free" must be an object`,
-		`{"plans": {"free": 5}}`:                                          "expected an object of plans",
-		`{"plans": "free"}`:                                               "expected an object of plans",
-		`{"plans": [{}]}`:                                                 "must be a list of strings",
-		`{"plans": {"free": {"events": 0}}}`:                              "plans.free.events: must be from 1 to 1000000000000000, not 0; leave it out for no limit",
-		`{"plans": {"free": {"events": -1}}}`:                             "plans.free.events: must be from 1",
-		`{"plans": {"free": {"events": 1.5}}}`:                            "expected an object of plans",
-		`{"plans": {"free": {"events": "many"}}}`:                         "expected an object of plans",
-		`{"plans": {"free": {"events": 1e18}}}`:                           "plans.free.events: must be from 1",
-		`{"plans": {"free": {"storage": "much"}}}`:                        "expected a size such as 2GB",
-		`{"plans": {"free": {"storage": true}}}`:                          "expected a size such as 2GB",
-		`{"plans": {"free": {"storage": 0}}}`:                             "plans.free.storage: must be from 1",
-		`{"plans": {"": {}}}`:                                             "plans: a name must have 1 to 64 characters",
-		`{"plans": {" a": {}}}`:                                           "no space at its ends",
-		`{"plans": {"a\nb": {}}}`:                                         "a control character",
-		`{"plans": {"` + strings.Repeat("x", 65) + `": {}}}`:              "1 to 64 characters",
-		`{"default_plan": "free"}`:                                        `default_plan: "free" is not one of the plans []`,
-		`{"default_plan": "fre", "plans": {"free": {}, "paid": {}}}`:      `default_plan: "fre" is not one of the plans ["free" "paid"]`,
-		`{"plans": {"free": {}, "free": {}}}`:                             "duplicate object member name",
-		`{"plans": {"free": {"events": 1, "storage": 1, "trial": "no"}}}`: "expected an object of plans",
-	} {
-		writeFile(t, path, content)
-		if _, _, err := parse(t, "--config", path); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want a message with %q", content, err, want)
-		}
-	}
-}

@@ -3,7 +3,6 @@ package config
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"net"
 	"net/url"
 	"slices"
@@ -14,8 +13,8 @@ import (
 // Validate returns every fault of the settings, each with the setting's name
 // and what is allowed, or nil.
 func (c *Config) Validate() error {
-	return errors.Join(
-		c.Folder.Validate(),
+	return c.Locate(errors.Join(
+		c.Folder.faults(),
 		validListen(c.Listen),
 		between("shutdown_timeout", c.ShutdownTimeout, time.Second, time.Hour),
 		between("intake.window", c.Intake.Window, time.Second, 30*24*time.Hour),
@@ -45,24 +44,26 @@ func (c *Config) Validate() error {
 		between("materializer.max_delay", c.Materializer.MaxDelay, time.Millisecond, 10*time.Second),
 		oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error"),
 		oneOf("log.format", c.Log.Format, "auto", "text", "json"),
-	)
+	))
 }
 
 // Validate returns every fault of the settings, or nil. It looks at nothing
 // on disk.
-func (f *Folder) Validate() error {
+func (f *Folder) Validate() error { return f.Locate(f.faults()) }
+
+func (f *Folder) faults() error {
 	var errs []error
 	if f.Data == "" {
-		errs = append(errs, errors.New("data: must be the path of a folder"))
+		errs = append(errs, wrong("data", "must be the path of a folder"))
 	}
 	if f.Database != "" {
 		u, err := url.Parse(string(f.Database))
 		if err != nil || (u.Scheme != "postgres" && u.Scheme != "postgresql") {
-			errs = append(errs, errors.New("database: must be empty or begin with postgres://"))
+			errs = append(errs, wrong("database", "must be empty or begin with postgres://"))
 		}
 	}
 	if _, err := f.SecretKey.Bytes(); err != nil {
-		errs = append(errs, fmt.Errorf("secret_key: %w", err))
+		errs = append(errs, wrong("secret_key", "%v", err))
 	}
 	if _, err := f.Replay.S3(); err != nil {
 		errs = append(errs, err)
@@ -74,7 +75,7 @@ func between[T cmp.Ordered](name string, value, least, most T) error {
 	if value >= least && value <= most {
 		return nil
 	}
-	return fmt.Errorf("%s: must be from %v to %v, not %v", name, least, most, value)
+	return wrong(name, "must be from %v to %v, not %v", least, most, value)
 }
 
 // maxRetentionDays is a hundred years.
@@ -86,7 +87,7 @@ func longEnough(name string, days int, window time.Duration) error {
 	if days == 0 || time.Duration(days)*24*time.Hour >= window {
 		return nil
 	}
-	return fmt.Errorf("%s: must be 0 or at least intake.window, which is %v", name, window)
+	return wrong(name, "must be 0 or at least intake.window, which is %v, not %d days", window, days)
 }
 
 // validEndpoint allows no endpoint, and the base URL of one.
@@ -95,14 +96,14 @@ func validEndpoint(name, text string) error {
 	if text == "" || err == nil && (at.Scheme == "http" || at.Scheme == "https") && at.Host != "" {
 		return nil
 	}
-	return fmt.Errorf("%s: must be empty or begin with http:// or https://", name)
+	return wrong(name, "must be empty or begin with http:// or https://")
 }
 
 func oneOf(name, value string, allowed ...string) error {
 	if slices.Contains(allowed, value) {
 		return nil
 	}
-	return fmt.Errorf("%s: must be one of %v, not %q", name, allowed, value)
+	return wrong(name, "must be one of %v, not %q", allowed, shorten(value))
 }
 
 func validListen(listen string) error {
@@ -112,5 +113,5 @@ func validListen(listen string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("listen: must be HOST:PORT with a port from 0 to 65535, not %q", listen)
+	return wrong("listen", "must be HOST:PORT with a port from 0 to 65535, not %q", shorten(listen))
 }
