@@ -85,14 +85,33 @@ func credentialsOf(o S3Options) *credentials.Credentials {
 // Check asks whether the bucket is there and may be used, so that a wrong
 // setting is known at the start.
 func (s *S3) Check(ctx context.Context) error {
+	if keys, err := s.client.GetCreds(); err == nil && keys.SignerType.IsAnonymous() {
+		return fmt.Errorf("there are no keys for the bucket %s, neither in the settings nor where AWS's own programs look for them", s.bucket)
+	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	there, err := s.client.BucketExists(ctx, s.bucket)
-	if err != nil {
-		return fmt.Errorf("look for the bucket %s: %w", s.bucket, err)
+	if err == nil && there {
+		return nil
 	}
-	if !there {
+	why := s.refusal(ctx)
+	switch {
+	case why != nil && why.Code != minio.NoSuchBucket:
+		return fmt.Errorf("look for the bucket %s: %s (%s)", s.bucket, why.Message, why.Code)
+	case err != nil:
+		return fmt.Errorf("look for the bucket %s: %w", s.bucket, err)
+	default:
 		return fmt.Errorf("there is no bucket %s", s.bucket)
+	}
+}
+
+// refusal asks for a blob that is not there and returns why the object store
+// refuses that, nil if it does not: unlike the answer to HEAD, this one has a
+// body, with the reason.
+func (s *S3) refusal(ctx context.Context) *minio.ErrorResponse {
+	_, err := s.Get(ctx, "none")
+	if why, ok := errors.AsType[minio.ErrorResponse](err); ok {
+		return &why
 	}
 	return nil
 }

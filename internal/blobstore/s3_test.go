@@ -1,15 +1,12 @@
 package blobstore_test
 
 import (
-	"bufio"
-	"bytes"
 	"crypto/md5"
 	"encoding/base64"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,6 +17,7 @@ import (
 
 const (
 	accessKey = "AKIDEXAMPLE"
+	secretKey = "se/cr+et="
 	region    = "eu-central-3"
 )
 
@@ -29,9 +27,11 @@ type bucket struct {
 
 	mu      sync.Mutex
 	objects map[string][]byte
-	// down makes it refuse everything, busy that many requests with 503.
-	down bool
-	busy int
+	// down makes it refuse everything, busy that many requests with 503, unlisted
+	// whether it is there.
+	down     bool
+	busy     int
+	unlisted bool
 	// requests is how many there were.
 	requests int
 }
@@ -47,7 +47,7 @@ func newBucket(t *testing.T) *bucket {
 func (b *bucket) open(t *testing.T, prefix string) *blobstore.S3 {
 	t.Helper()
 	s, err := blobstore.OpenS3(blobstore.S3Options{
-		Endpoint: b.URL, Region: region, Bucket: "replays", Prefix: prefix, AccessKey: accessKey, SecretKey: "secret",
+		Endpoint: b.URL, Region: region, Bucket: "replays", Prefix: prefix, AccessKey: accessKey, SecretKey: secretKey,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -73,27 +73,28 @@ func (b *bucket) serve(t *testing.T, w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusServiceUnavailable, "SlowDown")
 		return
 	}
-	scope := "AWS4-HMAC-SHA256 Credential=" + accessKey + "/"
-	if a := r.Header.Get("Authorization"); !strings.HasPrefix(a, scope) || !strings.Contains(a, "/"+region+"/s3/aws4_request") {
-		t.Errorf("%s %s is signed by %q", r.Method, r.URL, a)
-		refuse(w, http.StatusForbidden, "AccessDenied")
+	signed, code := signatureOf(r)
+	if code != "" {
+		refuse(w, http.StatusForbidden, code)
 		return
 	}
-	name, ok := strings.CutPrefix(r.URL.Path, "/replays/")
-	if !ok {
+	if !strings.HasPrefix(r.URL.Path, "/replays/") {
 		refuse(w, http.StatusNotFound, "NoSuchBucket")
 		return
 	}
-	b.object(t, w, r, name)
+	b.object(t, signed, w, r)
 }
 
-// object does what is asked of one object, or of the bucket if name is empty.
-func (b *bucket) object(t *testing.T, w http.ResponseWriter, r *http.Request, name string) {
+// object does what is asked of one object, or of the bucket if it has no name.
+func (b *bucket) object(t *testing.T, signed *signature, w http.ResponseWriter, r *http.Request) {
+	name := strings.TrimPrefix(r.URL.Path, "/replays/")
 	content, there := b.objects[name]
 	switch {
+	case name == "" && b.unlisted:
+		refuse(w, http.StatusForbidden, "AccessDenied")
 	case name == "": // whether the bucket is there
 	case r.Method == http.MethodPut:
-		content, err := payload(r)
+		content, err := payload(signed, r)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			refuse(w, http.StatusBadRequest, "BadDigest")
@@ -120,9 +121,9 @@ func refuse(w http.ResponseWriter, status int, code string) {
 	_, _ = fmt.Fprintf(w, "<Error><Code>%s</Code><Message>no</Message></Error>", code)
 }
 
-// payload reads an object, whose chunks are signed, and checks its digest.
-func payload(r *http.Request) ([]byte, error) {
-	content, err := chunks(r)
+// payload reads an object and checks its digest.
+func payload(signed *signature, r *http.Request) ([]byte, error) {
+	content, err := signed.body(r)
 	if err != nil {
 		return nil, err
 	}
@@ -131,30 +132,6 @@ func payload(r *http.Request) ([]byte, error) {
 		return nil, fmt.Errorf("Content-MD5 is %q, want %q", got, want)
 	}
 	return content, nil
-}
-
-func chunks(r *http.Request) ([]byte, error) {
-	if !strings.HasPrefix(r.Header.Get("X-Amz-Content-Sha256"), "STREAMING-") {
-		return io.ReadAll(r.Body)
-	}
-	var content bytes.Buffer
-	for in := bufio.NewReader(r.Body); ; {
-		line, err := in.ReadString('\n')
-		if err != nil {
-			return nil, err
-		}
-		size, _, _ := strings.Cut(strings.TrimSpace(line), ";")
-		n, err := strconv.ParseInt(size, 16, 64)
-		if err != nil || n == 0 {
-			return content.Bytes(), err
-		}
-		if _, err := io.CopyN(&content, in, n); err != nil {
-			return nil, err
-		}
-		if _, err := in.Discard(len("\r\n")); err != nil {
-			return nil, err
-		}
-	}
 }
 
 // TestS3KeepsToItsPrefix: keys begin with it, so that others may use the bucket.
@@ -211,7 +188,7 @@ func TestS3ThatIsBusy(t *testing.T) {
 // TestS3TakesTheEnvironmentsCredentials where the settings have none.
 func TestS3TakesTheEnvironmentsCredentials(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", accessKey)
-	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", secretKey)
 	b := newBucket(t)
 	s, err := blobstore.OpenS3(blobstore.S3Options{Endpoint: b.URL, Region: region, Bucket: "replays"})
 	if err != nil {
@@ -225,20 +202,70 @@ func TestS3TakesTheEnvironmentsCredentials(t *testing.T) {
 	}
 }
 
-func TestS3WithoutABucket(t *testing.T) {
+// TestS3ThatCannotBeUsed says why, which the answer to HEAD does not: it has no
+// body.
+func TestS3ThatCannotBeUsed(t *testing.T) {
 	b := newBucket(t)
-	address, err := url.Parse(b.URL)
+	right := blobstore.S3Options{Endpoint: b.URL, Region: region, Bucket: "replays", Prefix: "p", AccessKey: accessKey, SecretKey: secretKey}
+	with := func(change func(*blobstore.S3Options)) blobstore.S3Options {
+		o := right
+		change(&o)
+		return o
+	}
+	for want, o := range map[string]blobstore.S3Options{
+		"":                         right,
+		"there is no bucket other": with(func(o *blobstore.S3Options) { o.Bucket = "other" }),
+		"look for the bucket replays: no (InvalidAccessKeyId)":           with(func(o *blobstore.S3Options) { o.AccessKey = "x" }),
+		"look for the bucket replays: no (SignatureDoesNotMatch)":        with(func(o *blobstore.S3Options) { o.SecretKey = "x" }),
+		"look for the bucket replays: no (AuthorizationHeaderMalformed)": with(func(o *blobstore.S3Options) { o.Region = "us-east-1" }),
+	} {
+		s, err := blobstore.OpenS3(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if err := s.Check(t.Context()); err != nil {
+			got = err.Error()
+		}
+		put := s.Put(t.Context(), "a", []byte("x"))
+		if got != want || (put == nil) != (want == "") || s.Close() != nil {
+			t.Errorf("%q, want %q; a blob: %v", got, want, put)
+		}
+	}
+	if len(b.objects) != 1 {
+		t.Errorf("%v", b.objects)
+	}
+}
+
+// TestS3WithoutKeys: an object store would say "Access Denied" to whoever names
+// nobody.
+func TestS3WithoutKeys(t *testing.T) {
+	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_ACCESS_KEY", "AWS_SECRET_ACCESS_KEY", "AWS_SECRET_KEY"} {
+		t.Setenv(name, "")
+	}
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", filepath.Join(t.TempDir(), "none"))
+	b := newBucket(t)
+	machine := httptest.NewServer(http.NotFoundHandler()) // it has no keys either
+	t.Cleanup(machine.Close)
+	t.Setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", machine.URL)
+	s, err := blobstore.OpenS3(blobstore.S3Options{Endpoint: b.URL, Region: region, Bucket: "replays"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := blobstore.OpenS3(blobstore.S3Options{Endpoint: "http://" + address.Host, Region: region, Bucket: "other", AccessKey: accessKey, SecretKey: "s"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Check(t.Context()); err == nil {
-		t.Error("a bucket that is not there is")
+	if err := s.Check(t.Context()); err == nil || !strings.HasPrefix(err.Error(), "there are no keys for the bucket replays") || b.requests != 0 {
+		t.Errorf("%v after %d requests", err, b.requests)
 	}
 	if err := s.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestS3WithoutAccess: keys may be good for objects only, and then nobody can tell
+// one that is not there from one that must not be read.
+func TestS3WithoutAccess(t *testing.T) {
+	b := newBucket(t)
+	b.unlisted = true
+	if err := b.open(t, "").Check(t.Context()); err == nil || !strings.Contains(err.Error(), "look for the bucket replays: Access Denied") {
+		t.Errorf("%v", err)
 	}
 }

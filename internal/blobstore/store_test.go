@@ -3,10 +3,13 @@ package blobstore_test
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -22,15 +25,45 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // eachStore runs a test on every kind of store.
 func eachStore(t *testing.T, test func(t *testing.T, s blobstore.Store)) {
 	t.Helper()
-	for name, open := range map[string]func(t *testing.T) blobstore.Store{
+	stores := map[string]func(t *testing.T) blobstore.Store{
 		"folder": func(t *testing.T) blobstore.Store { return openFolder(t, t.TempDir()) },
 		"S3":     func(t *testing.T) blobstore.Store { return newBucket(t).open(t, "") },
 		"S3 with a prefix": func(t *testing.T) blobstore.Store {
 			return newBucket(t).open(t, "a/b")
 		},
-	} {
+	}
+	if address := os.Getenv("TEST_S3_URL"); address != "" {
+		stores["S3 of "+address] = func(t *testing.T) blobstore.Store { return openRealS3(t, address) }
+	}
+	for name, open := range stores {
 		t.Run(name, func(t *testing.T) { test(t, open(t)) })
 	}
+}
+
+// openRealS3 opens s3://bucket/prefix?endpoint=…&region=… of a real object store,
+// with the keys of the environment, as the setting replay.blobs does. What a
+// test leaves there is below the prefix.
+func openRealS3(t *testing.T, address string) *blobstore.S3 {
+	t.Helper()
+	at, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := blobstore.OpenS3(blobstore.S3Options{
+		Endpoint: at.Query().Get("endpoint"), Region: at.Query().Get("region"), Bucket: at.Host, Prefix: path.Join(at.Path, rand.Text()),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := s.Check(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 func openFolder(t *testing.T, path string) *blobstore.Folder {

@@ -53,7 +53,7 @@ func (f *Folder) inFile(fault error) error {
 // Locate says of the faults of settings that the file has given that they are
 // there. It returns nil for nil.
 func (f *Folder) Locate(err error) error {
-	if all, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // errors.Join has not wrapped it
+	if all, ok := err.(interface{ Unwrap() []error }); ok {
 		var located []error
 		for _, one := range all.Unwrap() {
 			located = append(located, f.Locate(one))

@@ -66,7 +66,7 @@ var (
 		n, ok := number(v)
 		return strconv.FormatFloat(n, 'f', -1, 64), ok
 	}}
-	textForm     = form{"a string", func(v jsontext.Value) (string, bool) { return unquote(v) }}
+	textForm     = form{"a string", unquote}
 	networksForm = form{`a list of networks such as ["10.0.0.0/8", "fd00::/8"]`, networks}
 )
 
