@@ -106,7 +106,7 @@ func (c *organizationPlan) Run(ctx context.Context, std streams) error {
 	if err != nil {
 		return err
 	}
-	if err := c.Folder.Locate(c.Quota.Validate()); err != nil {
+	if err := c.Folder.ValidateQuota(&c.Quota); err != nil {
 		return &exitError{exitUsage, err}
 	}
 	p.Quota = c.Quota

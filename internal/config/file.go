@@ -50,13 +50,13 @@ func (f *Folder) inFile(fault error) error {
 	return fmt.Errorf("settings file %s: %w", f.loaded, fault)
 }
 
-// Locate says of the faults of settings that the file has given that they are
+// locate says of the faults of settings that the file has given that they are
 // there. It returns nil for nil.
-func (f *Folder) Locate(err error) error {
+func (f *Folder) locate(err error) error {
 	if all, ok := err.(interface{ Unwrap() []error }); ok {
 		var located []error
 		for _, one := range all.Unwrap() {
-			located = append(located, f.Locate(one))
+			located = append(located, f.locate(one))
 		}
 		return errors.Join(located...)
 	}

@@ -148,8 +148,9 @@ func (r *planReader) storage(value jsontext.Value) *Size {
 	return nil
 }
 
-// Validate returns the fault of the default plan, or nil.
-func (q *Quota) Validate() error {
+// faults is not called Validate: the parser would call that, and could not say
+// that the plan is in the file.
+func (q *Quota) faults() error {
 	if _, known := q.Plans.byName[q.DefaultPlan]; q.DefaultPlan == "" || known {
 		return nil
 	}

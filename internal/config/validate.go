@@ -13,7 +13,7 @@ import (
 // Validate returns every fault of the settings, each with the setting's name
 // and what is allowed, or nil.
 func (c *Config) Validate() error {
-	return c.Locate(errors.Join(
+	return c.locate(errors.Join(
 		c.Folder.faults(),
 		validListen(c.Listen),
 		between("shutdown_timeout", c.ShutdownTimeout, time.Second, time.Hour),
@@ -30,7 +30,7 @@ func (c *Config) Validate() error {
 		between("rate.burst", c.Rate.Burst, 1, 1e9),
 		between("rate.browser_requests_per_second", c.Rate.BrowserRequestsPerSecond, 0, 1e9),
 		between("rate.browser_burst", c.Rate.BrowserBurst, 1, 1e9),
-		c.Quota.Validate(),
+		c.Quota.faults(),
 		between("query.time_budget", c.Query.TimeBudget, 10*time.Millisecond, 10*time.Minute),
 		between("retention.events_days", c.Retention.EventsDays, 0, maxRetentionDays),
 		longEnough("retention.events_days", c.Retention.EventsDays, c.Intake.Window),
@@ -49,7 +49,10 @@ func (c *Config) Validate() error {
 
 // Validate returns every fault of the settings, or nil. It looks at nothing
 // on disk.
-func (f *Folder) Validate() error { return f.Locate(f.faults()) }
+func (f *Folder) Validate() error { return f.locate(f.faults()) }
+
+// ValidateQuota returns the fault of plans that were read with f, or nil.
+func (f *Folder) ValidateQuota(q *Quota) error { return f.locate(q.faults()) }
 
 func (f *Folder) faults() error {
 	var errs []error

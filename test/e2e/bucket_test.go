@@ -21,12 +21,16 @@ type bucket struct {
 	mu      sync.Mutex
 	objects map[string][]byte
 	down    bool
+	// held is what writes wait for, if not nil, each after it has told arrived.
+	held    chan struct{}
+	arrived chan struct{}
 }
 
 func newBucket(t *testing.T) *bucket {
 	t.Helper()
 	b := &bucket{objects: map[string][]byte{}}
 	b.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b.wait(r)
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		content, there := b.objects[r.URL.Path]
@@ -50,6 +54,39 @@ func newBucket(t *testing.T) *bucket {
 	}))
 	t.Cleanup(b.Close)
 	return b
+}
+
+// wait holds a write until it is let go.
+func (b *bucket) wait(r *http.Request) {
+	b.mu.Lock()
+	held, arrived := b.held, b.arrived
+	b.mu.Unlock()
+	if held != nil && r.Method == http.MethodPut {
+		arrived <- struct{}{}
+		select {
+		case <-held:
+		case <-r.Context().Done():
+		}
+	}
+}
+
+// hold has n writes wait; arrived tells of each, and let lets all go.
+func (b *bucket) hold(n int) (arrived <-chan struct{}, let func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	held := make(chan struct{})
+	b.held, b.arrived = held, make(chan struct{}, n)
+	return b.arrived, func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.held = nil
+		close(held)
+	}
+}
+
+// flags are those of a server whose recordings are in the bucket.
+func (b *bucket) flags() []string {
+	return []string{"--replay.blobs", "s3://replays/x?endpoint=" + b.URL, "--replay.access_key", "k", "--replay.secret_key", "s"}
 }
 
 // signed reads a small object, which is one chunk between its signatures.
@@ -79,7 +116,7 @@ func (b *bucket) set(down bool) {
 func TestReplayInABucket(t *testing.T) {
 	t.Parallel()
 	b := newBucket(t)
-	site := apptest.New(t, "--replay.blobs", "s3://replays/x?endpoint="+b.URL, "--replay.access_key", "k", "--replay.secret_key", "s")
+	site := apptest.New(t, b.flags()...)
 	r := site.MustServe()
 	c := caller{r, r.Setup.BrowserToken}
 	record(t, c, chunk("s", 0, page("/0")), "first")

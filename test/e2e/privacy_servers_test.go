@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"database/sql"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -96,5 +97,66 @@ func TestPrivacyOnTwoServers(t *testing.T) {
 	awaitJob(t, a, startJob(t, b, "delete", `"user_id":"ada"`)) // asked of both, it is gone from both
 	if got := stored(t, b); len(got) != 0 {
 		t.Errorf("the other server has %v", got)
+	}
+}
+
+// TestADeletionWhoseServerIsLost: another server ends it once nothing was heard
+// of its own for an hour, as failed, when an admin says so. The person is free at
+// once, what the lost server has stays there, and that one does not go on when
+// it comes back.
+func TestADeletionWhoseServerIsLost(t *testing.T) {
+	t.Parallel()
+	site := apptest.New(t, "--database", pgtest.New(t))
+	second := apptest.Bare(t)
+	second.Dir, second.Setup, second.Flags = site.Copy(), site.Setup, site.Flags
+	a, b := site.MustServe(), second.MustServe()
+	ofA := trackAda(t, a)
+	deletion, execution := holdPerson(t, a, "ada")
+	later := trackAda(t, a)
+	trackAda(t, b)
+	asProject(b).must(t, 200, "POST", "/v1/executions/"+execution+"/cancel", "")
+
+	tooLate := func(r *apptest.Running, want string) {
+		t.Helper()
+		if s := owner(r).refused(t, "conflict", "POST", deletion+"/cancel", ""); s.detail("retryable") != false || !strings.Contains(s.raw, want) {
+			t.Errorf("%s", s.raw)
+		}
+	}
+	tooLate(b, "has begun to erase")
+	a.MustStop()
+	tooLate(b, "has begun to erase") // it may be back in a moment
+	owner(b).refused(t, "privacy_job_active", "POST", jobs(b), `{"kind":"delete","user_id":"ada"}`)
+	killed(t, site.Flags[1], deletion)
+	lost := owner(b).must(t, 200, "POST", deletion+"/cancel", "")
+	if lost.body["status"] != "failed" || lost.body["erased_from_log_at"] != nil || lost.body["finished_at"] == nil || !strings.Contains(lost.raw, "was given up") {
+		t.Errorf("%s", lost.raw)
+	}
+	tooLate(b, "the job is failed")
+	awaitJob(t, b, startJob(t, b, "delete", `"user_id":"ada"`))
+	if got := stored(t, b); len(got) != 0 {
+		t.Errorf("stored %v", got)
+	}
+
+	a = site.MustServe()
+	awaitJob(t, a, startJob(t, a, "delete", `"user_id":"bob"`)) // its worker has looked for jobs
+	if s := owner(a).must(t, 200, "GET", deletion, ""); s.raw != owner(b).must(t, 200, "GET", deletion, "").raw || s.body["status"] != "failed" || s.body["error"] != lost.body["error"] {
+		t.Errorf("it has gone on: %s", s.raw)
+	}
+	tooLate(a, "the job is failed")
+	if got := stored(t, a); !slices.Equal(got, []string{later}) {
+		t.Errorf("stored %v, want %s and not %s, whose record was written", got, later, ofA)
+	}
+	awaitJob(t, b, startJob(t, a, "delete", `"user_id":"ada"`))
+	if got := stored(t, a); len(got) != 0 {
+		t.Errorf("stored %v", got)
+	}
+	var actions []any
+	for _, e := range auditLog(t, owner(b), own(b)) {
+		if part(t, e, "object")["id"] == filepath.Base(deletion) {
+			actions = append(actions, e["action"], e["details"])
+		}
+	}
+	if got := fmt.Sprint(actions); !strings.HasPrefix(got, "[privacy_job.cancelled map[") || !strings.Contains(got, "status:failed") || ended(t, b, deletion) != 0 {
+		t.Errorf("%s", got)
 	}
 }

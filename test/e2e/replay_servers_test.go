@@ -70,6 +70,6 @@ func TestReplaysInFoldersOfTwoServers(t *testing.T) {
 	if r := second.Verify(); r.OK || len(r.Differences) != 1 {
 		t.Errorf("%+v", r)
 	}
-	second.Flags = append(second.Flags[:2:2], "--replay.blobs", "s3://replays/x?endpoint="+newBucket(t).URL, "--replay.access_key", "k", "--replay.secret_key", "s")
+	second.Flags = append(second.Flags[:2:2], newBucket(t).flags()...)
 	record(t, caller{second.MustServe(), second.Setup.BrowserToken}, chunk("u", 0, page("/0")), "first")
 }
