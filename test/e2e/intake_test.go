@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -47,8 +48,10 @@ func rows(t *testing.T, r *apptest.Running) []map[string]any {
 func query(t *testing.T, r *apptest.Running, body string) map[string]any {
 	t.Helper()
 	began := time.Now()
-	for {
-		status, answer := r.Post("/api/v1/projects/"+r.Setup.Project.ID+"/query", r.Setup.AccessToken, body)
+	var answer map[string]any
+	eventually(t, func() bool {
+		var status int
+		status, answer = r.Post("/api/v1/projects/"+r.Setup.Project.ID+"/query", r.Setup.AccessToken, body)
 		if status != http.StatusOK {
 			t.Fatalf("%d %v", status, answer)
 		}
@@ -56,10 +59,9 @@ func query(t *testing.T, r *apptest.Running, body string) map[string]any {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !through.Before(began) {
-			return answer
-		}
-	}
+		return !through.Before(began)
+	})
+	return answer
 }
 
 func countOf(rows []map[string]any, member string, value any) int {
@@ -251,33 +253,51 @@ func TestUnitsOfTime(t *testing.T) {
 
 // The window is a setting of the server, so a short one shows all of it.
 func TestWindowOverHTTP(t *testing.T) {
-	site := apptest.New(t, "--intake.window", "2s")
+	t.Parallel()
+	const window = 5 * time.Minute
+	clock := &still{wall: time.Now()}
+	site := apptest.New(t, "--intake.window", window.String())
+	site.Clock = clock
 	r := site.MustServe()
 	id := uuid.NewString()
-	began := time.Now()
-	if a := r.Track(id); a["duplicates"] != 0.0 {
-		t.Fatalf("got %v", a)
-	}
-	for time.Since(began) < 1500*time.Millisecond {
-		if a := r.Track(id); a["duplicates"] != 1.0 {
-			t.Fatalf("after %v: %v", time.Since(began), a)
+	mustBe := func(duplicates float64) {
+		t.Helper()
+		if a := r.Track(id); a["duplicates"] != duplicates {
+			t.Fatalf("after %v: %v", clock.Elapsed(), a)
 		}
 	}
+	mustBe(0)
+	mustBe(1)
+	clock.pass(window / 2)
+	mustBe(1) // which does not extend it
 	r.MustStop()
 	r = site.MustServe()
-	for a := r.Track(id); a["duplicates"] == 1.0; a = r.Track(id) { // repeats do not extend it
-		if time.Since(began) > 20*time.Second {
-			t.Fatal("the window does not end")
-		}
-	}
-	if since := time.Since(began); since < 2*time.Second {
-		t.Errorf("the window ended after %v", since)
-	}
-	if stored := rows(t, r); len(stored) != 2 {
-		t.Errorf("stored %v", stored)
-	}
+	clock.pass(window / 2) // its end is within
+	mustBe(1)
+	clock.pass(time.Millisecond)
+	mustBe(0)
+	mustBe(1)
 	r.MustStop()
-	if report := site.Verify(); !report.OK {
+	if report := site.Verify(); !report.OK || report.Rows != 2 {
 		t.Errorf("got %+v", report)
+	}
+}
+
+// still is a clock that goes when a test says so.
+type still struct {
+	wall    time.Time
+	elapsed atomic.Int64
+}
+
+func (c *still) Wall() time.Time { return c.wall.Add(c.Elapsed()) }
+
+func (c *still) Elapsed() time.Duration { return time.Duration(c.elapsed.Load()) }
+
+func (c *still) pass(d time.Duration) { c.elapsed.Add(int64(d)) }
+
+// inTime does what must be done before a time that is over soon, and again with
+// a later one while it says that it came too late.
+func inTime(do func(end time.Time) bool) {
+	for wait := 400 * time.Millisecond; !do(time.Now().Add(wait).UTC()); wait *= 2 {
 	}
 }
