@@ -2,10 +2,7 @@ package apptest
 
 import (
 	"context"
-	"database/sql"
-	"encoding/base64"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,13 +10,12 @@ import (
 	"sync"
 	"testing"
 
-	"golang.org/x/crypto/argon2"
-
 	"github.com/actionpulse/actionpulse/internal/account"
 	"github.com/actionpulse/actionpulse/internal/app"
 	"github.com/actionpulse/actionpulse/internal/config"
 	"github.com/actionpulse/actionpulse/internal/storage/pgtest"
 	"github.com/actionpulse/actionpulse/internal/storage/sqldb"
+	"github.com/actionpulse/actionpulse/internal/storage/storagetest"
 )
 
 // template is a data folder as init has left it, but that the owner's password
@@ -67,33 +63,15 @@ func makeTemplate(database config.DatabaseURL) (t template, err error) {
 	if database == "" {
 		options = sqldb.Options{Path: filepath.Join(data, "actionpulse.db")}
 	}
-	if err := cheapen(ctx, options, t.setup); err != nil {
+	db, err := sqldb.Open(ctx, options)
+	if err != nil {
+		return t, err
+	}
+	if err := errors.Join(storagetest.Cheapen(ctx, db, t.setup), db.Close()); err != nil {
 		return t, err
 	}
 	t.files, err = readFiles(data)
 	return t, err
-}
-
-// cheapen has the owner's password kept as a hash that takes no time. One of
-// the cost that servers give takes a third of a second with the race detector,
-// at each login. Hashes carry their cost, so servers need not know; those that
-// they make themselves, and what they do for unknown emails, cost what they
-// always do.
-func cheapen(ctx context.Context, o sqldb.Options, setup account.SetupResult) error {
-	db, err := sqldb.Open(ctx, o)
-	if err != nil {
-		return err
-	}
-	const memory, passes, lanes, length = 8, 1, 1, 32 // KiB and bytes
-	salt := []byte("salt of the test")
-	hash := argon2.IDKey([]byte(setup.Password), salt, passes, memory, lanes, length)
-	phc := fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, memory, passes, lanes,
-		base64.RawStdEncoding.EncodeToString(salt), base64.RawStdEncoding.EncodeToString(hash))
-	err = db.WriteTx(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "UPDATE users SET password_hash = $1 WHERE id = $2", phc, setup.UserID)
-		return err
-	})
-	return errors.Join(err, db.Close())
 }
 
 // readFiles returns what is in a folder.

@@ -62,13 +62,8 @@ type post struct {
 
 func newPost(t *testing.T, open storagetest.OpenFunc) *post {
 	t.Helper()
-	p := &post{options: open(t)}
-	var err error
-	if p.db, err = sqldb.Create(t.Context(), p.options, storagetest.Identity); err != nil {
-		t.Fatal(err)
-	}
-	closeAfter(t, p.db)
-	return p
+	o := open(t, storagetest.Tables)
+	return &post{options: o, db: storagetest.Open(t, o)}
 }
 
 // newWatch makes a watch in an organization of its own, without the alerts of
