@@ -3,7 +3,6 @@ package audit_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -16,6 +15,7 @@ import (
 	"github.com/actionpulse/actionpulse/internal/dedup"
 	"github.com/actionpulse/actionpulse/internal/eventstore"
 	"github.com/actionpulse/actionpulse/internal/intakestore"
+	"github.com/actionpulse/actionpulse/internal/proptest"
 	"github.com/actionpulse/actionpulse/internal/record"
 )
 
@@ -263,16 +263,7 @@ func TestARepeatedRowIsFound(t *testing.T) {
 	}
 }
 
-// TestMain asks for few checks: each works on real stores and is worth
-// thousands of steps in memory. -rapid.checks asks for more.
 func TestMain(m *testing.M) {
-	flag.Parse()
-	asked := false
-	flag.Visit(func(f *flag.Flag) { asked = asked || f.Name == "rapid.checks" })
-	if !asked {
-		if err := flag.Set("rapid.checks", "5"); err != nil {
-			panic(err)
-		}
-	}
+	proptest.Checks(5)
 	os.Exit(m.Run())
 }

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -15,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/actionpulse/actionpulse/internal/eventstore"
+	"github.com/actionpulse/actionpulse/internal/proptest"
 	"github.com/actionpulse/actionpulse/internal/record"
 )
 
@@ -29,23 +29,8 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(1)
 	}
-	if err := fewChecks(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	proptest.Checks(40) // each is a project on a real store, with every question asked of it
 	goleak.VerifyTestMain(m)
-}
-
-// fewChecks bounds the property test: each of its checks is a project on a real
-// store, with every question asked of it. -rapid.checks asks for more.
-func fewChecks() error {
-	flag.Parse()
-	asked := false
-	flag.Visit(func(f *flag.Flag) { asked = asked || f.Name == "rapid.checks" })
-	if asked {
-		return nil
-	}
-	return flag.Set("rapid.checks", "40")
 }
 
 // writeForEver prints each position that Apply said is stored.

@@ -43,7 +43,7 @@ var stores = []string{"internal/blobstore", "internal/eventstore", "internal/int
 var edges = []string{"internal/callhttp", "internal/httpapi", "internal/lab", "internal/openai", "internal/otlp", "internal/sendfile", "internal/sendhook"}
 
 // testTools help tests and are in no program.
-var testTools = []string{"internal/apptest", "test"}
+var testTools = []string{"internal/apptest", "internal/proptest", "test"}
 
 // rules are the layers, from the bottom to the top:
 // cmd → app → edges and stores → domain → base → public, and clients → public.

@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"log/slog"
 	"os"
@@ -17,6 +16,7 @@ import (
 	"github.com/actionpulse/actionpulse/idempotency"
 	"github.com/actionpulse/actionpulse/internal/credit"
 	"github.com/actionpulse/actionpulse/internal/fault"
+	"github.com/actionpulse/actionpulse/internal/proptest"
 	"github.com/actionpulse/actionpulse/internal/storage/ledger"
 	"github.com/actionpulse/actionpulse/internal/storage/pgtest"
 	"github.com/actionpulse/actionpulse/internal/storage/sqldb"
@@ -27,22 +27,8 @@ func TestMain(m *testing.M) {
 	if os.Getenv(childRun) != "" {
 		os.Exit(child())
 	}
-	fewChecks()
+	proptest.Checks(20)
 	pgtest.Main(m)
-}
-
-// fewChecks asks rapid for few checks: each works on real stores and is worth
-// thousands of steps in memory. -rapid.checks asks for more.
-func fewChecks() {
-	flag.Parse()
-	asked := false
-	flag.Visit(func(f *flag.Flag) { asked = asked || f.Name == "rapid.checks" })
-	if asked {
-		return
-	}
-	if err := flag.Set("rapid.checks", "20"); err != nil {
-		panic(err)
-	}
 }
 
 var engines = map[string]storagetest.OpenFunc{"SQLite": storagetest.SQLite, "PostgreSQL": storagetest.PostgreSQL}
