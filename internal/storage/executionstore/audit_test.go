@@ -112,11 +112,9 @@ limits: {timeout: 24h}
 		list := `{"nap":"%s","list":[1` + strings.Repeat(",1", 449) + `]}`
 		x := s.must(t, b, order{key: "ended", flow: slug, input: fmt.Sprintf(list, "0s")})
 		running := s.must(t, b, order{key: "runs", flow: slug, input: fmt.Sprintf(list, "3h"), mode: execution.Async})
-		for b.count(t, `execution_steps WHERE step = 'nap' AND state = 'started' AND execution = $1`, running.Number) == 0 {
-			if t.Context().Err() != nil {
-				t.Fatal("it does not wait")
-			}
-		}
+		eventually(t, "it waits", func() bool {
+			return b.count(t, `execution_steps WHERE step = 'nap' AND state = 'started' AND execution = $1`, running.Number) > 0
+		})
 		later := b.serve(t, 0, func(p *execution.Params) { p.Clock = func() time.Time { return time.Now().Add(2 * time.Hour) } })
 		if n, err := s.Sweep(t.Context()); n != 0 || err != nil {
 			t.Errorf("%d %v", n, err)

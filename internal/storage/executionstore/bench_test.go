@@ -4,11 +4,11 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"log/slog"
 	"os"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,6 +21,7 @@ import (
 	"github.com/actionpulse/actionpulse/internal/flow/step/transform"
 	"github.com/actionpulse/actionpulse/internal/flow/step/wait"
 	"github.com/actionpulse/actionpulse/internal/flow/template"
+	"github.com/actionpulse/actionpulse/internal/proptest"
 	"github.com/actionpulse/actionpulse/internal/storage/flowstore"
 	"github.com/actionpulse/actionpulse/internal/storage/ledger"
 	"github.com/actionpulse/actionpulse/internal/storage/pgtest"
@@ -32,23 +33,8 @@ func TestMain(m *testing.M) {
 	if os.Getenv(childProject) != "" {
 		os.Exit(child())
 	}
-	if err := fewChecks(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	proptest.Checks(4) // each of their steps is a transaction and more
 	pgtest.Main(m)
-}
-
-// fewChecks bounds the property tests: each of their steps is a transaction and
-// more. -rapid.checks asks for more.
-func fewChecks() error {
-	flag.Parse()
-	asked := false
-	flag.Visit(func(f *flag.Flag) { asked = asked || f.Name == "rapid.checks" })
-	if asked {
-		return nil
-	}
-	return flag.Set("rapid.checks", "4")
 }
 
 // engine is a store to test on.
@@ -168,6 +154,8 @@ type bench struct {
 	callee  *callee
 	flows   *flow.Service
 	credits *credit.Service
+	// ahead is how far the clock of the credits is ahead.
+	ahead *atomic.Int64
 }
 
 func newBench(t *testing.T, e engine) *bench {
@@ -181,7 +169,7 @@ func newBench(t *testing.T, e engine) *bench {
 
 // openBench returns a bench on a store; its credits must be closed.
 func openBench(db *sqldb.DB, project string, e engine) *bench {
-	b := &bench{engine: e, db: db, project: project, callee: &callee{counts: map[string]int{}}}
+	b := &bench{engine: e, db: db, project: project, callee: &callee{counts: map[string]int{}}, ahead: new(atomic.Int64)}
 	b.flows = flow.NewService(flow.Params{
 		Store: flowstore.New(db), Guard: func() error { return nil }, Clock: time.Now,
 		Types: []step.Type{
@@ -194,10 +182,13 @@ func openBench(db *sqldb.DB, project string, e engine) *bench {
 	}
 	b.credits = credit.NewService(credit.Params{
 		Store: ledger.New(db), Workers: workers, KeepAnswers: time.Hour, Guard: func() error { return nil },
-		Tally: idempotency.NewTally(db.Keys().AddCounts), Clock: time.Now, Random: rand.Reader, Log: slog.New(slog.DiscardHandler),
+		Tally: idempotency.NewTally(db.Keys().AddCounts), Clock: b.now, Random: rand.Reader, Log: slog.New(slog.DiscardHandler),
 	})
 	return b
 }
+
+// now is what time it is for credits.
+func (b *bench) now() time.Time { return time.Now().Add(time.Duration(b.ahead.Load())) }
 
 // publish publishes a flow.
 func (b *bench) publish(t *testing.T, slug, yaml string) {

@@ -53,11 +53,7 @@ func TestDrain(t *testing.T) {
 				<-b.callee.called
 			}
 		}
-		for b.count(t, "executions") < 2 {
-			if t.Context().Err() != nil {
-				t.Fatal("the second one is not made")
-			}
-		}
+		eventually(t, "the second one is made", func() bool { return b.count(t, "executions") == 2 })
 		s.engine.Drain()
 		if x := <-waits; x.Key != "waits" || x.Status != execution.Queued {
 			t.Errorf("%+v", x)
@@ -101,14 +97,10 @@ limits: {timeout: 3h}
 `, nil)
 		s := b.serve(t, 1)
 		x := s.must(t, b, order{key: "k", flow: slug, mode: execution.Async})
-		for b.count(t, `execution_steps WHERE step = 'nap'`) < 2 {
-			if t.Context().Err() != nil {
-				t.Fatal("it does not wait")
-			}
-		}
+		eventually(t, "both wait", func() bool { return b.count(t, `execution_steps WHERE step = 'nap'`) == 2 })
 		begun := time.Now()
 		s.stop()
-		if took := time.Since(begun); took > 5*time.Second { // stop allows 10 s
+		if took := time.Since(begun); took > 30*time.Second { // stop allows a minute
 			t.Errorf("stopping took %v", took)
 		}
 		if x, err := s.Get(t.Context(), b.project, x.ID); err != nil || x.Status != execution.Queued {

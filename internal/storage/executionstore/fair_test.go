@@ -26,11 +26,7 @@ func TestOneProjectLeavesRoom(t *testing.T) {
 			}
 			s.must(t, b, order{key: fmt.Sprint("nap", i), flow: "nap", mode: mode, wait: new(time.Duration)})
 		}
-		for b.count(t, `executions WHERE status = 'running'`) < 6 {
-			if t.Context().Err() != nil {
-				t.Fatal("the first project does not run what it may")
-			}
-		}
+		eventually(t, "the first project runs what it may", func() bool { return b.count(t, `executions WHERE status = 'running'`) >= 6 })
 		other := *b
 		other.project = otherProject(t, b)
 		other.publish(t, "quick", "steps: [{id: a, type: transform, value: 1}]\n")

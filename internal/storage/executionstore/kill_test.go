@@ -148,7 +148,7 @@ func (v *victims) start(t *testing.T, binary, run, point string) (cmd *exec.Cmd,
 func (v *victims) run(t *testing.T, binary, run, point string, lines int) {
 	t.Helper()
 	cmd, _, out := v.start(t, binary, run, point)
-	late := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+	late := time.AfterFunc(5*time.Minute, func() { _ = cmd.Process.Kill() })
 	defer late.Stop()
 	for said := 1; out.Scan(); said++ {
 		var n int

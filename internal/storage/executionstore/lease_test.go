@@ -100,7 +100,7 @@ func TestRenewedLease(t *testing.T) {
 			<-goOn
 			return step.Result{Value: map[string]any{}}, ctx.Err()
 		})
-		s := b.serve(t, 1, leased(3*time.Second))
+		s := b.serve(t, 1, leased(6*time.Second))
 		x := s.must(t, b, order{key: slug, flow: slug, mode: execution.Async})
 		<-called
 		b.serve(t, 4, ahead)

@@ -156,11 +156,7 @@ func TestRestartBetweenAttempts(t *testing.T) {
 		s := b.serve(t, 1, g.guard)
 		x := s.must(t, b, order{key: slug, flow: slug, customer: slug, mode: execution.Async})
 		<-b.callee.called
-		for b.count(t, `execution_calls WHERE status = 'failed'`) == 0 {
-			if t.Context().Err() != nil {
-				t.Fatal("the answer is not journalled")
-			}
-		}
+		eventually(t, "the answer is journalled", func() bool { return b.count(t, `execution_calls WHERE status = 'failed'`) > 0 })
 		g.die()
 		called := b.callee.say(nil)
 		other := b.bury(t, s, 1)
@@ -186,11 +182,7 @@ func TestWaitGoesOn(t *testing.T) {
 		g := &gate{}
 		s := b.serve(t, 1, g.guard, func(p *execution.Params) { p.Clock = func() time.Time { return now } })
 		x := s.must(t, b, order{key: slug, flow: slug, mode: execution.Async})
-		for b.count(t, `execution_steps WHERE state = 'started'`) == 0 {
-			if t.Context().Err() != nil {
-				t.Fatal("the wait has not begun")
-			}
-		}
+		eventually(t, "the wait has begun", func() bool { return b.count(t, `execution_steps WHERE state = 'started'`) > 0 })
 		g.die()
 		s.cut()
 		b.expire(t)

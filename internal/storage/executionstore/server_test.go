@@ -57,7 +57,7 @@ func (b *bench) start(slots int, change ...func(*execution.Params)) *server {
 	s.stop = sync.OnceFunc(func() {
 		s.engine.Drain()
 		s.cancel()
-		stopping, done := context.WithTimeout(context.Background(), 10*time.Second)
+		stopping, done := context.WithTimeout(context.Background(), time.Minute)
 		defer done()
 		e.Stop(stopping)
 	})
@@ -100,6 +100,20 @@ func (b *bench) expire(t *testing.T) {
 	b.exec(t, `UPDATE executions SET lease_until = 1 WHERE lease_until IS NOT NULL`)
 }
 
+// eventually asks until it is so.
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	again := time.NewTicker(5 * time.Millisecond)
+	defer again.Stop()
+	for end := time.After(time.Minute); !is(); {
+		select {
+		case <-again.C:
+		case <-end:
+			t.Fatalf("it never was so that %s", what)
+		}
+	}
+}
+
 // count counts rows.
 func (b *bench) count(t *testing.T, from string, args ...any) int {
 	t.Helper()
@@ -113,7 +127,7 @@ func (b *bench) count(t *testing.T, from string, args ...any) int {
 // audit says what is wrong with the ledger.
 func (b *bench) audit(t *testing.T) {
 	t.Helper()
-	a, err := ledger.New(b.db).Audit(t.Context(), ledger.AuditParams{Now: time.Now()})
+	a, err := ledger.New(b.db).Audit(t.Context(), ledger.AuditParams{Now: b.now()})
 	if err != nil || len(a.Differences) > 0 {
 		t.Fatalf("%v %q", err, a.Differences)
 	}
