@@ -30,8 +30,9 @@ secret.key. THE BACKUP HOLDS SECRETS: keep it as safe as the folder.
 A server that holds the folder goes on: it takes events in and answers, but new
 events become visible to queries only when its event store has been copied. With
 --database a dump is made by pg_dump at the same moment; it must be the one that
-the server is given. Replays in a bucket are not copied: if no server runs, name
-it by --replay.blobs as for serve. The folder gets its MANIFEST.json last; without that it is no backup.
+the server is given. Replays in a bucket are not copied, nor those that are in the
+folder of another server of the database. The folder gets its MANIFEST.json last;
+without that it is no backup.
 
 Exit codes: 0 it is made; 1 it could not be made; 2 wrong settings; 5 the data
 folder or the target cannot be used; 130 stopped by a signal.`
@@ -75,6 +76,9 @@ func interrupted(ctx context.Context, err error, next string) error {
 func warn(w io.Writer, r app.BackupReport) (err error) {
 	if r.Manifest.SecretKey != "" {
 		_, err = fmt.Fprintln(w, "actionpulse: the key of secrets is in the settings and NOT in the backup: keep secret_key elsewhere, and name it to restore and serve")
+	}
+	if err == nil && r.Manifest.Replays == app.ReplaysElsewhere {
+		_, err = fmt.Fprintln(w, "actionpulse: session replays are not in this folder and NOT in the backup: they are in a bucket, which is to be named by --replay.blobs, or in the folder of another server of the database, which is to be backed up, too")
 	}
 	if err == nil && r.LostReplays > 0 {
 		_, err = fmt.Fprintf(w, "actionpulse: %d chunks of session replays are lost, and so not in the backup: verify names them\n", r.LostReplays)

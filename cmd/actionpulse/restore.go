@@ -70,7 +70,7 @@ func (c *restoreCommand) print(std streams, r app.RestoreReport) error {
 	_, err := fmt.Fprintf(std.stdout, "Restored %s from the backup of %s, position %d.\n",
 		c.Data, r.Manifest.CreatedAt.Format("2006-01-02 15:04:05 UTC"), r.Manifest.Acknowledged)
 	if err == nil && r.ReplaysUnseen {
-		_, err = fmt.Fprintln(std.stdout, "Session replays are in a bucket, and were not compared: name it by --replay.blobs.")
+		_, err = fmt.Fprintln(std.stdout, "Session replays are not in the backup, and were not compared: if they are in a bucket, name it by --replay.blobs.")
 	}
 	if err == nil && !r.Verify.OK {
 		_, err = fmt.Fprintln(std.stdout, "Each file is as it was backed up, and a server starts on them, but they differ, as they do in the backup:")

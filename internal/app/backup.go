@@ -9,10 +9,12 @@ import (
 	"time"
 
 	"github.com/actionpulse/actionpulse/internal/backup"
+	"github.com/actionpulse/actionpulse/internal/blobstore"
 	"github.com/actionpulse/actionpulse/internal/config"
 	"github.com/actionpulse/actionpulse/internal/crash"
 	"github.com/actionpulse/actionpulse/internal/intakestore"
 	"github.com/actionpulse/actionpulse/internal/privacy"
+	"github.com/actionpulse/actionpulse/internal/replay"
 	"github.com/actionpulse/actionpulse/internal/storage/sqldb"
 )
 
@@ -33,6 +35,9 @@ const (
 	databasePostgres = "postgresql"
 	replaysInFolder  = "folder"
 	replaysInBucket  = "bucket"
+	// ReplaysElsewhere are in a bucket that was not named, or in the folder of
+	// another server.
+	ReplaysElsewhere = "elsewhere"
 )
 
 // BackupParams say what to copy where.
@@ -236,13 +241,21 @@ const blobPage = 1000
 // blobs copies the blobs of the chunks that the copy of the database knows, and
 // no other: a blob that no row of it names would never be deleted again. What is
 // about to be written or deleted has no chunk, and its row needs no blob. Those
-// that are lost are counted.
+// that are lost are counted. Where the folder is not where the blobs are, none is
+// looked for.
 func (b *backupRun) blobs(ctx context.Context, database snapshotCopy) error {
 	if b.replays == replaysInBucket {
 		return nil
 	}
-	chunks := int64(0)
-	for after := ""; ; {
+	here, err := b.folder.holdsBlobs(ctx, database)
+	if err != nil {
+		return err
+	}
+	if !here {
+		b.replays = ReplaysElsewhere
+		return nil
+	}
+	for after, more := "", true; more; {
 		names, err := database.ListReplayBlobs(ctx, after, blobPage)
 		if err != nil {
 			return err
@@ -253,11 +266,28 @@ func (b *backupRun) blobs(ctx context.Context, database snapshotCopy) error {
 			}
 			after = name
 		}
-		chunks += int64(len(names))
-		if len(names) < blobPage {
-			return b.checkLost(chunks)
-		}
+		more = len(names) == blobPage
 	}
+	mark := replaysDir + "/" + replay.PlaceName
+	return b.writer.CopyIfThere(ctx, b.folder.path(filepath.FromSlash(mark)), backupData+"/"+mark)
+}
+
+// holdsBlobs says whether the folder of recordings is the place that holds the
+// blobs, or none does yet.
+func (f folder) holdsBlobs(ctx context.Context, database snapshotCopy) (bool, error) {
+	place, found, err := database.FindReplayPlace(ctx)
+	if err != nil || !found {
+		return !found && err == nil, err
+	}
+	blobs, err := blobstore.OpenFolder(f.path(replaysDir))
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	mark, err := replay.MarkIn(ctx, blobs)
+	return mark == place, errors.Join(err, blobs.Close())
 }
 
 func (b *backupRun) blob(ctx context.Context, name string) error {
@@ -268,17 +298,6 @@ func (b *backupRun) blob(ctx context.Context, name string) error {
 		return nil
 	}
 	return err
-}
-
-// checkLost refuses a folder that has chunks and not one of their blobs: they
-// are somewhere else, and the backup would say that they are in it. A server
-// knows better where they are.
-func (b *backupRun) checkLost(chunks int64) error {
-	if b.report.Online || chunks == 0 || b.report.LostReplays < chunks {
-		return nil
-	}
-	return refuse("%s holds none of the %d chunks of session recordings: name the bucket that they are in by --replay.blobs; if they are lost, back up while the server runs",
-		replaysDir, chunks)
 }
 
 // write writes a small file that is not copied.

@@ -25,10 +25,10 @@ type stores struct {
 	events *eventstore.Store
 	intake *intakestore.Store
 	blobs  blobstore.Store
-	// archives are those of exports. home is the server whose folder has the blobs
-	// if any server of the database has them in a folder; zero if all have the same.
+	// archives are those of exports. place is the id of the folder or bucket that
+	// the blobs are in.
 	archives *privacy.Archives
-	home     [16]byte
+	place    [16]byte
 }
 
 // openParams say how to open a folder.

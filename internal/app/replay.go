@@ -3,19 +3,21 @@ package app
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/actionpulse/actionpulse/internal/atomicfile"
 	"github.com/actionpulse/actionpulse/internal/blobstore"
 	"github.com/actionpulse/actionpulse/internal/config"
-	"github.com/actionpulse/actionpulse/internal/privacy"
 	"github.com/actionpulse/actionpulse/internal/replay"
 	"github.com/actionpulse/actionpulse/internal/storage/replaystore"
-	"github.com/actionpulse/actionpulse/internal/storage/sqldb"
 	"github.com/actionpulse/actionpulse/internal/telemetry"
 )
 
@@ -25,44 +27,66 @@ const replaySweepInterval = time.Minute
 
 // openBlobs opens where the chunks of recordings are kept. A folder of data from
 // before there were recordings gets a folder for them; one whose recordings have
-// lost their folder is refused, and so is serving one when that of another server
-// has them.
+// lost their folder is refused, and so is serving one with another place than
+// they are in, or with some left behind in the folder that they were in.
 func (f folder) openBlobs(ctx context.Context, s *stores, p openParams) error {
 	s3, err := p.Replay.S3()
 	if err != nil {
 		return err
 	}
+	name := "the folder " + replaysDir
 	if s3 != nil {
+		name, s.place = "the bucket "+s3.Bucket, bucketID(s3)
 		s.blobs, err = openBucket(ctx, s3)
+	} else {
+		s.place = s.archives.Server()
+		s.blobs, err = f.openReplays(ctx, s)
+	}
+	if err != nil || !p.Serving {
 		return err
 	}
-	if p.Database != "" { // others may share it
-		s.home = s.archives.Server()
-	}
-	elsewhere, err := s.replaysElsewhere(ctx)
+	place, here, err := replay.Settle(ctx, replay.PlaceParams{Store: replaystore.New(s.sql), Blobs: s.blobs, Place: s.place})
 	if err != nil {
+		return fmt.Errorf("find out where session recordings are: %w", err)
+	}
+	if !here {
+		return refuse("the session recordings of this database are not in %s: name the bucket that they are in by replay.blobs, the same for all servers; to move them, stop all servers and copy every file from where they are, the file %s too; if they are lost for good, have that file say %x",
+			name, replay.PlaceName, place.ID)
+	}
+	if s3 != nil {
+		return f.checkLeft()
+	}
+	return nil
+}
+
+// bucketID is the id of a bucket as a place: of whatever it is called by, but not
+// of the address, under which it may have several.
+func bucketID(s *config.S3) [16]byte {
+	sum := sha256.Sum256([]byte(s.Bucket + "/" + strings.Trim(s.Prefix, "/")))
+	return [16]byte(sum[:16])
+}
+
+// checkLeft refuses a folder of recordings that are in a bucket now: who is erased
+// would be erased there, and stay here.
+func (f folder) checkLeft() error {
+	err := filepath.WalkDir(f.path(replaysDir), func(path string, entry fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err == nil && !entry.IsDir() && entry.Name() != replay.PlaceName {
+			err = refuse("recordings are in a bucket, and %s still holds some that nothing deletes there: copy them to the bucket unless that is done, and remove %s", replaysDir, replaysDir)
+		}
 		return err
+	})
+	if err != nil && !errors.Is(err, ErrRefused) {
+		return fmt.Errorf("look for recordings that were left behind: %w", err)
 	}
-	if elsewhere && p.Serving {
-		return refuse("session recordings are kept in the folder of another server of this database: have all of its servers keep them in a bucket, named by replay.blobs; if this is the folder that holds them, restore %s/%s from a backup of it",
-			exportsDir, privacy.ServerFile)
-	}
-	s.blobs, err = f.openReplays(ctx, s.sql, elsewhere)
 	return err
 }
 
-// replaysElsewhere says whether the folder of another server holds the blobs.
-func (s *stores) replaysElsewhere(ctx context.Context) (bool, error) {
-	if s.home == ([16]byte{}) {
-		return false, nil
-	}
-	holder, found, err := replaystore.New(s.sql).FindFolder(ctx)
-	return found && holder != s.home, err
-}
-
 // openReplays opens the folder of recordings. If there is none it is made, unless
-// chunks must be in it.
-func (f folder) openReplays(ctx context.Context, db *sqldb.DB, elsewhere bool) (blobstore.Store, error) {
+// they must be in it.
+func (f folder) openReplays(ctx context.Context, s *stores) (blobstore.Store, error) {
 	store, err := blobstore.OpenFolder(f.path(replaysDir))
 	if err == nil {
 		return store, nil
@@ -70,11 +94,11 @@ func (f folder) openReplays(ctx context.Context, db *sqldb.DB, elsewhere bool) (
 	if !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
-	chunks, err := replaystore.New(db).ListBlobs(ctx, "", 1)
+	place, found, err := replaystore.New(s.sql).FindPlace(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if len(chunks) > 0 && !elsewhere {
+	if found && place.ID == s.place {
 		return nil, refuse("%s is missing, and there are session recordings: restore it from a backup of this folder, or set replay.blobs to where they are", replaysDir)
 	}
 	if err := f.makeBlobs(); err != nil {
@@ -123,7 +147,7 @@ func newReplays(p servicesParams) (*replay.Service, error) {
 		workers = 1 // SQLite has one writer
 	}
 	return replay.NewService(replay.Params{
-		Store: replaystore.New(p.DB), Blobs: p.Blobs, Server: p.Home, Workers: workers, Alone: p.Database == "", Guard: p.ReplayGuard, Quota: p.ReplayQuota,
+		Store: replaystore.New(p.DB), Blobs: p.Blobs, Place: p.Place, Workers: workers, Alone: p.Database == "", Guard: p.ReplayGuard, Quota: p.ReplayQuota,
 		Observer: replayObserver{p.Metrics.Intake}, Clock: time.Now, Random: rand.Reader, Log: p.Log,
 	})
 }

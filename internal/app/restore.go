@@ -26,8 +26,8 @@ type RestoreParams struct {
 	Data string
 	// Database is an empty database of PostgreSQL, for a backup with a dump.
 	Database config.DatabaseURL
-	// Replay is the bucket of a backup whose replays are in one; without it they
-	// are not compared.
+	// Replay is the bucket of a backup that does not hold the replays; without it
+	// they are not compared.
 	Replay config.Replay
 	// SecretKey is the key of secrets, for a backup that does not hold it.
 	SecretKey config.SecretKey
@@ -41,8 +41,8 @@ type RestoreParams struct {
 type RestoreReport struct {
 	Manifest *backup.Manifest `json:"manifest"`
 	Verify   audit.Report     `json:"verify"`
-	// ReplaysUnseen says that replays are in a bucket that was not named, and
-	// were not looked at.
+	// ReplaysUnseen says that replays are in a bucket that was not named, or in the
+	// folder of another server, and were not looked at.
 	ReplaysUnseen bool `json:"replays_unseen"`
 }
 
@@ -115,14 +115,14 @@ func (p RestoreParams) checkReplays(m *backup.Manifest) error {
 	switch {
 	case m.Replays == replaysInFolder && p.Replay.Blobs != "":
 		return refuse("the backup holds the session replays themselves: restore it without --replay.blobs")
-	case m.Replays != replaysInFolder && m.Replays != replaysInBucket:
+	case m.Replays != replaysInFolder && m.Replays != replaysInBucket && m.Replays != ReplaysElsewhere:
 		return refuse("the backup says that replays are in a %q, which this version does not know", m.Replays)
 	}
 	return nil
 }
 
 func (p RestoreParams) replaysUnseen(m *backup.Manifest) bool {
-	return m.Replays == replaysInBucket && p.Replay.Blobs == ""
+	return m.Replays != replaysInFolder && p.Replay.Blobs == ""
 }
 
 // fill puts everything of a backup into the folder and the database.

@@ -113,7 +113,7 @@ func (s *server) run(ctx context.Context) error {
 	s.services, err = newServices(servicesParams{
 		DB: s.stores.sql, Database: s.params.Config.Database, Credits: s.params.Config.Credits,
 		Webhooks: s.params.Config.Webhooks, Flows: s.params.Config.Flows, Retention: s.retentionRules(), Cipher: cipher, Exporter: exporter,
-		Blobs: heldBlobs{s.stores.blobs, &s.still}, Home: s.stores.home, Metrics: s.metrics, ReplayQuota: s.replayQuota, Guard: s.space.guard,
+		Blobs: heldBlobs{s.stores.blobs, &s.still}, Place: s.stores.place, Metrics: s.metrics, ReplayQuota: s.replayQuota, Guard: s.space.guard,
 		ReplayGuard: s.guardReplays, Log: s.params.Log,
 	})
 	if err != nil {

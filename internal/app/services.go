@@ -87,10 +87,9 @@ type servicesParams struct {
 	Cipher *model.Cipher
 	// Exporter takes traces of executions; nil if nobody wants them.
 	Exporter *otlp.Exporter
-	// Blobs keeps session recordings, in the folder of the server Home unless that
-	// is zero.
+	// Blobs keeps session recordings, in the folder or bucket Place.
 	Blobs   replay.Blobs
-	Home    [16]byte
+	Place   [16]byte
 	Metrics *telemetry.Metrics
 	// ReplayQuota admits chunks of session recordings.
 	ReplayQuota replay.Quota

@@ -53,7 +53,7 @@ func (s *stores) verify(ctx context.Context, p ledger.AuditParams) (audit.Report
 	if s.blobs == nil { // they are in a bucket that nobody was told of
 		return report, nil
 	}
-	replays, err := replay.Verify(ctx, replay.VerifyParams{Store: replaystore.New(s.sql), Blobs: s.blobs, Server: s.home})
+	replays, err := replay.Verify(ctx, replay.VerifyParams{Store: replaystore.New(s.sql), Blobs: s.blobs, Place: s.place})
 	report.AddReplays(replays)
 	return report, err
 }

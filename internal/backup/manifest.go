@@ -56,7 +56,8 @@ type Manifest struct {
 	// "postgresql", in a dump.
 	Database string `json:"database"`
 	// Replays is where the chunks of session replays are: "folder", and then
-	// they are in the backup, or "bucket", and then they are not.
+	// they are in the backup, or "bucket" or "elsewhere" (in a bucket that was not
+	// named, or in the folder of another server), and then they are not.
 	Replays string `json:"replays"`
 	// LostReplays counts chunks that the database knows and that were not in the
 	// folder.

@@ -19,23 +19,23 @@ type Audit struct {
 
 // VerifyParams say what to look at; they are as in [Params].
 type VerifyParams struct {
-	Store  Store
-	Blobs  Blobs
-	Server [16]byte
+	Store Store
+	Blobs Blobs
+	Place [16]byte
 }
 
 // elsewhereText says, once, why no chunk was looked at.
-const elsewhereText = "session recordings are kept in the folder of another server: none was compared; verify that folder, or name the bucket that they are in by replay.blobs"
+const elsewhereText = "session recordings are kept in another place: none was compared; name the bucket that they are in by replay.blobs, or verify the folder of the server that has them"
 
 // Verify reads the blob of every chunk and compares it with what was written;
 // chunks may come and go meanwhile. Differences are in the result; an error
 // means that the comparison could not be made.
 func Verify(ctx context.Context, p VerifyParams) (Audit, error) {
-	s := &Service{params: Params{Store: p.Store, Blobs: p.Blobs, Server: p.Server, Log: slog.New(slog.DiscardHandler)}}
+	s := &Service{params: Params{Store: p.Store, Blobs: p.Blobs, Place: p.Place, Log: slog.New(slog.DiscardHandler)}}
 	a := Audit{Differences: []string{}}
 	elsewhere, err := s.elsewhere(ctx)
 	if err != nil {
-		return a, fmt.Errorf("find out whose folder holds the recordings: %w", err)
+		return a, fmt.Errorf("find out where recordings are kept: %w", err)
 	}
 	if elsewhere {
 		a.Differences = append(a.Differences, elsewhereText)

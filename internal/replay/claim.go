@@ -73,7 +73,7 @@ func (s *Service) doomOld(ctx context.Context) error {
 
 // deleteDoomed deletes what is doomed. What cannot be deleted now is left for
 // the next sweep, and does not keep the rest; the first failure is returned. What
-// is in the folder of another server is left to that one.
+// is in another place is left to those who have that.
 func (s *Service) deleteDoomed(ctx context.Context) (deleted int, err error) {
 	var first error
 	for after := ""; ; {

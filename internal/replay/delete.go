@@ -159,8 +159,8 @@ func (s *Service) Newest(ctx context.Context, projectID string) (time.Time, erro
 
 // ExportPerson calls fn with each chunk of what belongs to a person, in the order
 // of sessions and numbers; events holds them as they were sent, and is nil of one
-// whose blob is missing or damaged. It ends with fn's error, with conflict when a
-// blob is in the folder of another server, and with unavailable when the store of
+// whose blob is missing or damaged. It ends with fn's error, with conflict when the
+// blobs are in another place, and with unavailable when the store of
 // blobs does not answer. A chunk that is deleted meanwhile is
 // left out.
 func (s *Service) ExportPerson(ctx context.Context, projectID string, p Part, fn func(session string, chunk Chunk, events io.WriterTo) error) error {

@@ -148,8 +148,8 @@ func (r *Recording) add(c Chunk) {
 }
 
 // Open returns what writes the events of a chunk, byte for byte as they were
-// sent. What can fail fails before that: not_found; conflict when the blob is in
-// the folder of another server; internal when it is missing or damaged, which a
+// sent. What can fail fails before that: not_found; conflict when the blobs are in
+// another place; internal when it is missing or damaged, which a
 // repeat does not change; unavailable when the store of blobs does not answer.
 func (s *Service) Open(ctx context.Context, projectID, sessionID string, chunk int64) (io.WriterTo, error) {
 	ref := ChunkRef{ProjectID: projectID, Session: SessionHash(sessionID), Chunk: chunk}
@@ -198,9 +198,9 @@ func sumOf(blob []byte) string {
 func (s *Service) unreadable(ctx context.Context, err error) error {
 	if isUnreadable(err) {
 		if elsewhere, again := s.elsewhere(ctx); again != nil {
-			return fmt.Errorf("find out whose folder holds a chunk: %w", again)
+			return fmt.Errorf("find out where a chunk is: %w", again)
 		} else if elsewhere {
-			return fault.New(api.CodeConflict, "the chunk is on the server in whose folder recordings are kept")
+			return fault.New(api.CodeConflict, "the chunk is in the place where recordings are kept, which this server does not have")
 		}
 		return fault.Wrap(api.CodeInternal, err, "the chunk is missing or damaged in storage: see actionpulse verify").With("retryable", false)
 	}

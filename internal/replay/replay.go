@@ -11,8 +11,7 @@
 //   - a refusal means that nothing of the request was taken;
 //   - a row of a chunk has its blob, and what has no row is deleted in the end:
 //     see claim.go;
-//   - of servers that share a store and no bucket one keeps the blobs: see
-//     home.go.
+//   - all blobs are in one place, and who has another keeps none: see place.go.
 package replay
 
 import (
@@ -116,7 +115,7 @@ type Blobs interface {
 	Delete(ctx context.Context, name string) error
 }
 
-// Store keeps marks, sessions, chunks, claims on blobs and whose folder has them. Its methods return
+// Store keeps marks, sessions, chunks, claims on blobs and where these are. Its methods return
 // the fault unavailable as package sqldb describes it.
 type Store interface {
 	Home

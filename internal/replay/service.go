@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
@@ -41,13 +42,13 @@ type Observer interface {
 	Chunk(r Receipt)
 }
 
-// Params configures a [Service]; every member must be set, except Server and Quota.
+// Params configures a [Service]; every member must be set, except Quota.
 type Params struct {
 	Store Store
 	Blobs Blobs
-	// Server is the server in whose folder Blobs are. It is zero where others that
-	// use the store have the same Blobs, or where there are none.
-	Server [16]byte
+	// Place is the id of the folder or bucket that Blobs are in: the same for all
+	// who have the same Blobs, and for nobody else.
+	Place [16]byte
 	// Workers is how many groups of chunks are committed at once: 1 where the
 	// store has one writer.
 	Workers int
@@ -72,7 +73,11 @@ type Service struct {
 	claims  *gather[string]
 	commits *gather[*Entry]
 	turns   turns
-	home    home
+	// marked says that Blobs say themselves which place they are in. taking is held
+	// by whoever has them say it.
+	marked   atomic.Bool
+	taking   sync.Mutex
+	warnOnce sync.Once
 	// busy bounds the chunks that are being read and compressed.
 	busy    chan struct{}
 	encoder *zstd.Encoder

@@ -8,6 +8,7 @@ import (
 	"github.com/actionpulse/actionpulse/internal/app"
 	"github.com/actionpulse/actionpulse/internal/apptest"
 	"github.com/actionpulse/actionpulse/internal/config"
+	"github.com/actionpulse/actionpulse/internal/storage/pgtest"
 )
 
 // A database that is older than the folder beside it would do again what was done
@@ -54,6 +55,22 @@ func copiesAreToldApart(t *testing.T, site *apptest.Site, restored config.Databa
 	apptest.At(t, site.Dir, "--database", string(restored)).MustRefuse("or a copy that was served elsewhere")
 }
 
+// recordingsAreAtAnother: a stopped folder of a server that does not keep the
+// recordings is copied, and what is copied of it says so.
+func recordingsAreAtAnother(t *testing.T, joined *apptest.Site) {
+	t.Helper()
+	dir, report := backup(t, joined)
+	if report.Online || report.Manifest.Replays != "elsewhere" || len(copies(report.Manifest)) != 0 || report.LostReplays != 0 {
+		t.Errorf("got %+v", report)
+	}
+	restored := apptest.At(t, filepath.Join(t.TempDir(), "restored"), "--database", pgtest.New(t))
+	r, err := app.Restore(t.Context(), app.RestoreParams{From: dir, Data: restored.Dir, Database: restored.Config().Database, Log: apptest.Discard})
+	if err != nil || !r.ReplaysUnseen || !r.Verify.OK {
+		t.Errorf("%+v %v", r, err)
+	}
+	restored.MustRefuse("replay.blobs")
+}
+
 // serversJoin: a folder that is made for a database that is there serves its
 // accounts with events of its own, and is made for no other.
 func serversJoin(t *testing.T, site *apptest.Site) {
@@ -70,7 +87,13 @@ func serversJoin(t *testing.T, site *apptest.Site) {
 	}
 	wantRefusal(t, app.Join(t.Context(), p), "is initialised already")
 	joined.MustRefuse("replay.blobs") // there are recordings in the folder of the first
-	joined.Flags = append(joined.Flags, bucketOf(t, nil)...)
+	recordingsAreAtAnother(t, joined)
+	replays := filepath.Join(site.Dir, "replays")
+	bucket := bucketOf(t, blobsBelow(t, replays))
+	if err := os.RemoveAll(replays); err != nil {
+		t.Fatal(err)
+	}
+	joined.Flags, site.Flags = append(joined.Flags, bucket...), append(site.Flags, bucket...)
 	one, two := site.MustServe(), joined.MustServe()
 	for _, r := range []*apptest.Running{one, two} {
 		if status, answer := r.Post("/v1/track", r.Setup.ServerKey, `{"events":[{"event":"joined","anon_id":"a"}]}`); status != 202 {

@@ -2,6 +2,7 @@ package backup_test
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -50,7 +51,7 @@ func blobsBelow(t *testing.T, dir string) map[string][]byte {
 // copies returns the names of the blobs in a backup.
 func copies(m *folder.Manifest) (names []string) {
 	for _, f := range m.Files {
-		if name, ok := strings.CutPrefix(f.Path, "data/replays/"); ok {
+		if name, ok := strings.CutPrefix(f.Path, "data/replays/"); ok && name != "place" {
 			names = append(names, name)
 		}
 	}
@@ -79,12 +80,12 @@ func TestBlobsAreCopiedByTheirRows(t *testing.T) {
 	dir, stopped := backup(t, site)
 	for _, report := range []app.BackupReport{online, stopped} {
 		names := copies(report.Manifest)
-		if len(blobs) != 2 || len(names) != 2 || blobs[names[0]] == nil || blobs[names[1]] == nil || report.Manifest.Replays != "folder" || report.LostReplays != 0 {
+		if len(blobs) != 3 || len(names) != 2 || blobs[names[0]] == nil || blobs[names[1]] == nil || report.Manifest.Replays != "folder" || report.LostReplays != 0 {
 			t.Errorf("copied %v of %d blobs: %+v", names, len(blobs), report)
 		}
 	}
 	restored := restoreNew(t, site, dir)
-	if got := blobsBelow(t, filepath.Join(restored.Dir, "replays")); len(got) != 2 {
+	if got := blobsBelow(t, filepath.Join(restored.Dir, "replays")); len(got) != 3 || got["place"] == nil {
 		t.Errorf("restored %d blobs", len(got))
 	}
 	_, err := app.Restore(t.Context(), app.RestoreParams{
@@ -95,11 +96,13 @@ func TestBlobsAreCopiedByTheirRows(t *testing.T) {
 	remove(t, filepath.Join(replays, filepath.FromSlash(copies(stopped.Manifest)[0])))
 	aBlobIsLost(t, site)
 	remove(t, filepath.Join(replays, filepath.FromSlash(copies(stopped.Manifest)[1])))
-	refuseBackup(t, site.Config().Folder, "name the bucket that they are in by --replay.blobs")
+	if _, report := backup(t, site); report.LostReplays != 2 || report.Manifest.Replays != "folder" {
+		t.Errorf("got %+v", report)
+	}
 	if err := os.RemoveAll(replays); err != nil {
 		t.Fatal(err)
 	}
-	refuseBackup(t, site.Config().Folder, "name the bucket that they are in by --replay.blobs")
+	blobsAreElsewhere(t, site)
 	blobsAreInABucket(t, site, blobs)
 }
 
@@ -130,6 +133,10 @@ func bucketOf(t *testing.T, blobs map[string][]byte) (flags []string) {
 	t.Helper()
 	bucket := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name := strings.TrimPrefix(r.URL.Path, "/replays/")
+		w.Header().Set("ETag", `"x"`)
+		if r.Method == http.MethodPut { // which place it is
+			return
+		}
 		content, there := blobs[name]
 		if !there && name != "" {
 			w.Header().Set("Content-Type", "application/xml")
@@ -137,13 +144,28 @@ func bucketOf(t *testing.T, blobs map[string][]byte) (flags []string) {
 			_, _ = w.Write([]byte("<Error><Code>NoSuchKey</Code></Error>"))
 			return
 		}
-		w.Header().Set("ETag", `"x"`)
 		w.Header().Set("Last-Modified", "Fri, 01 May 2026 10:00:00 GMT")
 		w.Header().Set("Content-Length", strconv.Itoa(len(content)))
 		_, _ = w.Write(content)
 	}))
 	t.Cleanup(bucket.Close)
 	return []string{"--replay.blobs", "s3://replays?region=eu-1&endpoint=" + bucket.URL, "--replay.access_key", "id", "--replay.secret_key", "key"}
+}
+
+// blobsAreElsewhere: a folder that they are not in is copied without them, and
+// says so; what is restored of it is not served without them.
+func blobsAreElsewhere(t *testing.T, site *apptest.Site) {
+	t.Helper()
+	dir, report := backup(t, site)
+	if report.Manifest.Replays != "elsewhere" || len(copies(report.Manifest)) != 0 || report.LostReplays != 0 {
+		t.Errorf("got %+v", report)
+	}
+	restored := apptest.At(t, filepath.Join(t.TempDir(), "restored"))
+	r, err := app.Restore(t.Context(), app.RestoreParams{From: dir, Data: restored.Dir, Log: apptest.Discard})
+	if err != nil || !r.ReplaysUnseen || !r.Verify.OK || r.Verify.ReplayChunks != 0 {
+		t.Errorf("%+v %v", r, err)
+	}
+	restored.MustRefuse("not in the folder replays")
 }
 
 // blobsAreInABucket: they are not copied, the manifest says so, and they are
@@ -174,8 +196,12 @@ func blobsAreInABucket(t *testing.T, site *apptest.Site, blobs map[string][]byte
 	if r := restoreFrom(named.Config().Replay); r.ReplaysUnseen || !r.Verify.OK || r.Verify.ReplayChunks != 2 {
 		t.Errorf("with the bucket: %+v", r)
 	}
-	clear(blobs)
+	maps.DeleteFunc(blobs, func(name string, _ []byte) bool { return name != "place" })
 	if r := restoreFrom(named.Config().Replay); r.ReplaysUnseen || r.Verify.OK || len(r.Verify.Differences) != 2 {
 		t.Errorf("with an empty bucket: %+v", r)
+	}
+	clear(blobs)
+	if r := restoreFrom(named.Config().Replay); r.ReplaysUnseen || r.Verify.OK || len(r.Verify.Differences) != 1 {
+		t.Errorf("with another bucket: %+v", r)
 	}
 }

@@ -4,8 +4,11 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -44,6 +47,8 @@ func newBucket(t *testing.T) *bucket {
 				t.Error(err)
 			}
 			b.objects[r.URL.Path] = content
+		case r.Method == http.MethodDelete:
+			delete(b.objects, r.URL.Path)
 		case r.Method == http.MethodGet && there:
 			w.Header().Set("Last-Modified", "Fri, 01 May 2026 10:00:00 GMT")
 			_, _ = w.Write(content)
@@ -89,6 +94,24 @@ func (b *bucket) flags() []string {
 	return []string{"--replay.blobs", "s3://replays/x?endpoint=" + b.URL, "--replay.access_key", "k", "--replay.secret_key", "s"}
 }
 
+// fill copies the files of a folder to the bucket, below a path.
+func (b *bucket) fill(t *testing.T, path, dir string) {
+	t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	err := filepath.WalkDir(dir, func(file string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(file)
+		b.objects[path+filepath.ToSlash(strings.TrimPrefix(file, dir))] = content
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // signed reads a small object, which is one chunk between its signatures.
 func signed(body io.Reader) ([]byte, error) {
 	in := bufio.NewReader(body)
@@ -120,7 +143,7 @@ func TestReplayInABucket(t *testing.T) {
 	r := site.MustServe()
 	c := caller{r, r.Setup.BrowserToken}
 	record(t, c, chunk("s", 0, page("/0")), "first")
-	if got := events(t, r, "s", 0); got != page("/0") || len(b.objects) != 1 {
+	if got := events(t, r, "s", 0); got != page("/0") || len(b.objects) != 2 { // with which place it is
 		t.Errorf("%s, %d objects", got, len(b.objects))
 	}
 	b.set(true)

@@ -1,7 +1,9 @@
 package e2e_test
 
 import (
+	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,7 +16,7 @@ import (
 func blobsOf(t *testing.T, s *apptest.Site) (n int) {
 	t.Helper()
 	err := filepath.WalkDir(filepath.Join(s.Dir, "replays"), func(_ string, entry fs.DirEntry, err error) error {
-		if err == nil && !entry.IsDir() {
+		if err == nil && !entry.IsDir() && entry.Name() != "place" {
 			n++
 		}
 		return err
@@ -47,7 +49,7 @@ func TestReplaysInFoldersOfTwoServers(t *testing.T) {
 	if s := owner(b).refused(t, "conflict", "GET", replayOf(b, "s")+"/chunks/0", ""); s.status != 409 || strings.Contains(s.raw, "damaged") {
 		t.Errorf("%s", s.raw)
 	}
-	if r := second.Verify(); r.OK || len(r.Differences) != 1 || !strings.Contains(r.Differences[0], "another server") {
+	if r := second.Verify(); r.OK || len(r.Differences) != 1 || !strings.Contains(r.Differences[0], "another place") {
 		t.Errorf("%+v", r)
 	}
 	if r := site.Verify(); !r.OK || r.ReplayChunks != 2 {
@@ -70,6 +72,41 @@ func TestReplaysInFoldersOfTwoServers(t *testing.T) {
 	if r := second.Verify(); r.OK || len(r.Differences) != 1 {
 		t.Errorf("%+v", r)
 	}
-	second.Flags = append(second.Flags[:2:2], newBucket(t).flags()...)
-	record(t, caller{second.MustServe(), second.Setup.BrowserToken}, chunk("u", 0, page("/0")), "first")
+	theyMoveToABucket(t, site, second, a)
+}
+
+// theyMoveToABucket: who names a bucket does not start before all recordings are
+// there. Then the server that goes on with its folder takes none any more, and
+// starts only with the bucket, and without what is left in the folder.
+func theyMoveToABucket(t *testing.T, site, second *apptest.Site, a *apptest.Running) {
+	t.Helper()
+	record(t, caller{a, a.Setup.BrowserToken}, chunk("u", 0, page("/0")), "first")
+	objects := newBucket(t)
+	flags := append(site.Flags[:2:2], "--replay.blobs", "s3://replays/x?endpoint="+objects.URL, "--replay.access_key", "k", "--replay.secret_key", "s")
+	second.Flags = flags
+	second.MustRefuse("not in the bucket replays")
+	objects.fill(t, "/replays/x", filepath.Join(site.Dir, "replays"))
+	b := second.MustServe()
+	record(t, caller{b, b.Setup.BrowserToken}, chunk("u", 1, page("/1")), "first")
+	caller{a, a.Setup.BrowserToken}.refused(t, "internal", "POST", "/v1/replay", chunk("u", 2, page("/2")))
+	if n := blobsOf(t, site); n != 1 {
+		t.Errorf("%d blobs", n)
+	}
+	a.MustStop()
+	site.MustRefuse("not in the folder replays")
+	site.Flags = flags
+	site.MustRefuse("still holds some that nothing deletes")
+	if err := os.RemoveAll(filepath.Join(site.Dir, "replays")); err != nil {
+		t.Fatal(err)
+	}
+	a = site.MustServe()
+	for n := range 2 {
+		if got := events(t, a, "u", n); got != page(fmt.Sprint("/", n)) {
+			t.Error(got)
+		}
+	}
+	owner(a).must(t, 204, "DELETE", replayOf(a, "u"), "")
+	if n := len(objects.objects); n != 1 {
+		t.Errorf("%d objects are left", n)
+	}
 }

@@ -154,7 +154,7 @@ func (r *recorded) clean() {
 	for end := time.After(patience); ; {
 		files := 0
 		err := filepath.WalkDir(filepath.Join(r.data, "replays"), func(_ string, entry fs.DirEntry, err error) error {
-			if err == nil && !entry.IsDir() {
+			if err == nil && !entry.IsDir() && entry.Name() != "place" {
 				files++
 			}
 			return err

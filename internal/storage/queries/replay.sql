@@ -109,8 +109,11 @@ SELECT name, since FROM replay_blobs WHERE state = 'doomed' AND name > sqlc.arg(
 -- name: ForgetReplayBlob :exec
 DELETE FROM replay_blobs WHERE name = $1 AND state = 'doomed' AND since = $2;
 
--- name: TakeReplayFolder :exec
-INSERT INTO replay_folder (one, server) VALUES (1, $1) ON CONFLICT DO NOTHING;
+-- name: TakeReplayPlace :exec
+INSERT INTO replay_place (one, id, moved_from) VALUES (1, $1, $1) ON CONFLICT DO NOTHING;
 
--- name: FindReplayFolder :one
-SELECT server FROM replay_folder;
+-- name: FindReplayPlace :one
+SELECT id, moved_from FROM replay_place;
+
+-- name: MoveReplayPlace :exec
+UPDATE replay_place SET moved_from = id, id = sqlc.arg(to_id) WHERE id = sqlc.arg(from_id);

@@ -170,7 +170,7 @@ func testNothingIsTakenWhenItIsRefused(t *testing.T, b *bench) {
 		t.Errorf("%+v, %v, asked %d times", r, err, asked)
 	}
 
-	broken := b.service(t, func(p *replay.Params) { p.Blobs = noBlobs{} })
+	broken := b.service(t, func(p *replay.Params) { p.Blobs = noBlobs{p.Blobs} })
 	_, err = broken.Add(t.Context(), src, text)
 	mustFail(t, err, api.CodeInternal)
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
@@ -93,9 +94,11 @@ var tests = []struct {
 	{"Damage", testDamage},
 	{"ABlobThatStays", testABlobThatStays},
 	{"FoldersOfTwoServers", testFoldersOfTwoServers},
-	{"ABucketForAll", testABucketForAll},
+	{"MovedToABucket", testMovedToABucket},
+	{"KilledWhileMoved", testKilledWhileMoved},
 	{"AFolderAfterABucket", testAFolderAfterABucket},
 	{"WhoseFolder", testWhoseFolder},
+	{"APlaceThatCannotBeTaken", testAPlaceThatCannotBeTaken},
 }
 
 func TestStore(t *testing.T) {
@@ -142,12 +145,8 @@ func (h *house) newProject(t *testing.T) string {
 // newBench makes a bench with a new project, and nothing of the tests before.
 func (h *house) newBench(t *testing.T) *bench {
 	t.Helper()
-	for _, table := range []string{"replay_chunks", "replay_sessions", "replay_marks", "replay_blobs", "replay_usage", "replay_folder", "received_marks"} {
-		if err := h.db.WriteBatch(t.Context(), func(b *sqldb.Batch) error {
-			return b.Run(t.Context(), []sqldb.Statement{{Text: "DELETE FROM " + table}})
-		}); err != nil {
-			t.Fatal(err)
-		}
+	for _, table := range []string{"replay_chunks", "replay_sessions", "replay_marks", "replay_blobs", "replay_usage", "replay_place", "received_marks"} {
+		h.empty(t, table)
 	}
 	b := &bench{house: h, dir: t.TempDir(), at: time.Date(2025, 5, 31, 10, 0, 0, 0, time.UTC), projectID: h.newProject(t)}
 	blobs, err := blobstore.OpenFolder(b.dir)
@@ -160,11 +159,41 @@ func (h *house) newBench(t *testing.T) *bench {
 		}
 	})
 	b.params = replay.Params{
-		Store: replaystore.New(b.db), Blobs: blobs, Workers: 2, Guard: func() error { return b.full }, Observer: &b.seen,
+		Store: replaystore.New(b.db), Blobs: blobs, Place: [16]byte{200}, Workers: 2, Guard: func() error { return b.full }, Observer: &b.seen,
 		Clock: b.clock, Random: rand.Reader, Log: slog.New(slog.DiscardHandler),
 	}
 	b.Service = b.service(t, func(*replay.Params) {})
+	b.mark(t, b.params.Place)
 	return b
+}
+
+// mark makes the folder the place that holds the blobs.
+func (b *bench) mark(t *testing.T, id [16]byte) {
+	t.Helper()
+	_, err := b.params.Store.TakePlace(t.Context(), id)
+	err = errors.Join(err, b.params.Blobs.Put(t.Context(), replay.PlaceName, fmt.Appendf(nil, "%x\n", id)))
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// unmark undoes that: no place holds any.
+func (b *bench) unmark(t *testing.T) {
+	t.Helper()
+	b.empty(t, "replay_place")
+	if err := b.params.Blobs.Delete(t.Context(), replay.PlaceName); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// empty deletes all rows of a table.
+func (h *house) empty(t *testing.T, table string) {
+	t.Helper()
+	if err := h.db.WriteBatch(t.Context(), func(b *sqldb.Batch) error {
+		return b.Run(t.Context(), []sqldb.Statement{{Text: "DELETE FROM " + table}})
+	}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // received notes when a server has received its newest event.
@@ -262,7 +291,7 @@ func (b *bench) read(t *testing.T, project, session string, chunk int64) string 
 	return out.String()
 }
 
-// files are the names of what lies in the folder of blobs.
+// files are the names of the blobs of chunks in the folder.
 func (b *bench) files(t *testing.T) []string {
 	t.Helper()
 	return filesIn(t, b.dir)
@@ -272,7 +301,7 @@ func filesIn(t *testing.T, dir string) []string {
 	t.Helper()
 	var all []string
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		if err == nil && !entry.IsDir() {
+		if err == nil && !entry.IsDir() && path != filepath.Join(dir, replay.PlaceName) {
 			all = append(all, strings.TrimPrefix(path, dir+string(os.PathSeparator)))
 		}
 		return err
@@ -314,7 +343,7 @@ func (b *bench) sweep(t *testing.T) {
 // chunks.
 func (b *bench) verify(t *testing.T) {
 	t.Helper()
-	a, err := replay.Verify(t.Context(), replay.VerifyParams{Store: b.params.Store, Blobs: b.params.Blobs})
+	a, err := replay.Verify(t.Context(), replay.VerifyParams{Store: b.params.Store, Blobs: b.params.Blobs, Place: b.params.Place})
 	if err != nil || len(a.Differences) > 0 {
 		t.Errorf("%+v, %v", a, err)
 	}

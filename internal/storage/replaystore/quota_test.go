@@ -45,7 +45,7 @@ func testReservations(t *testing.T, b *bench) {
 		}).Add(context.Background(), src, []byte(body("s", 0, events("0"))))
 		return err
 	}
-	mustFail(t, add(func(p *replay.Params) { p.Blobs = noBlobs{} }), api.CodeInternal)
+	mustFail(t, add(func(p *replay.Params) { p.Blobs = noBlobs{b.params.Blobs} }), api.CodeInternal)
 	mustFail(t, add(func(p *replay.Params) { p.Store = noCommit{p.Store} }), api.CodeInternal)
 	lost := func(int) (bool, bool) { return false, false }
 	mustFail(t, add(func(p *replay.Params) { p.Store = &unsure{Store: p.Store, lands: lost} }), api.CodeUnavailable)

@@ -1,5 +1,5 @@
 // Package replaystore keeps marks, sessions and chunks of recordings in the
-// transactional store, the claims on their blobs, and whose folder has these. It decides nothing beyond
+// transactional store, the claims on their blobs, and where these are. It decides nothing beyond
 // what the schema's constraints decide.
 //
 // Invariants:

@@ -102,17 +102,6 @@ func (q *Queries) FindReplayChunk(ctx context.Context, arg FindReplayChunkParams
 	return i, err
 }
 
-const findReplayFolder = `-- name: FindReplayFolder :one
-SELECT server FROM replay_folder
-`
-
-func (q *Queries) FindReplayFolder(ctx context.Context) ([]byte, error) {
-	row := q.db.QueryRowContext(ctx, findReplayFolder)
-	var server []byte
-	err := row.Scan(&server)
-	return server, err
-}
-
 const findReplayMark = `-- name: FindReplayMark :one
 SELECT digest, attempt FROM replay_marks WHERE project_id = $1 AND session_hash = $2 AND chunk = $3
 `
@@ -132,6 +121,22 @@ func (q *Queries) FindReplayMark(ctx context.Context, arg FindReplayMarkParams) 
 	row := q.db.QueryRowContext(ctx, findReplayMark, arg.ProjectID, arg.SessionHash, arg.Chunk)
 	var i FindReplayMarkRow
 	err := row.Scan(&i.Digest, &i.Attempt)
+	return i, err
+}
+
+const findReplayPlace = `-- name: FindReplayPlace :one
+SELECT id, moved_from FROM replay_place
+`
+
+type FindReplayPlaceRow struct {
+	ID        []byte
+	MovedFrom []byte
+}
+
+func (q *Queries) FindReplayPlace(ctx context.Context) (FindReplayPlaceRow, error) {
+	row := q.db.QueryRowContext(ctx, findReplayPlace)
+	var i FindReplayPlaceRow
+	err := row.Scan(&i.ID, &i.MovedFrom)
 	return i, err
 }
 
@@ -788,6 +793,20 @@ func (q *Queries) LockReplaySession(ctx context.Context, number int64) error {
 	return err
 }
 
+const moveReplayPlace = `-- name: MoveReplayPlace :exec
+UPDATE replay_place SET moved_from = id, id = $1 WHERE id = $2
+`
+
+type MoveReplayPlaceParams struct {
+	ToID   []byte
+	FromID []byte
+}
+
+func (q *Queries) MoveReplayPlace(ctx context.Context, arg MoveReplayPlaceParams) error {
+	_, err := q.db.ExecContext(ctx, moveReplayPlace, arg.ToID, arg.FromID)
+	return err
+}
+
 const newestReplayChunk = `-- name: NewestReplayChunk :one
 SELECT CAST(COALESCE(MAX(received_at), 0) AS bigint) AS newest FROM replay_chunks WHERE project_id = $1
 `
@@ -821,11 +840,11 @@ func (q *Queries) SumUpReplaySession(ctx context.Context, number int64) error {
 	return err
 }
 
-const takeReplayFolder = `-- name: TakeReplayFolder :exec
-INSERT INTO replay_folder (one, server) VALUES (1, $1) ON CONFLICT DO NOTHING
+const takeReplayPlace = `-- name: TakeReplayPlace :exec
+INSERT INTO replay_place (one, id, moved_from) VALUES (1, $1, $1) ON CONFLICT DO NOTHING
 `
 
-func (q *Queries) TakeReplayFolder(ctx context.Context, server []byte) error {
-	_, err := q.db.ExecContext(ctx, takeReplayFolder, server)
+func (q *Queries) TakeReplayPlace(ctx context.Context, id []byte) error {
+	_, err := q.db.ExecContext(ctx, takeReplayPlace, id)
 	return err
 }

@@ -104,6 +104,26 @@ func (s *Snapshot) ListReplayBlobs(ctx context.Context, after string, limit int)
 	return names, rows.Err()
 }
 
+// FindReplayPlace returns the id of the folder or bucket that holds these blobs, and
+// whether any does yet.
+func (s *Snapshot) FindReplayPlace(ctx context.Context) (id [16]byte, found bool, err error) {
+	there, err := s.has(ctx, "replay_place")
+	if err != nil || !there {
+		return id, false, err
+	}
+	var text []byte
+	err = s.conn.QueryRowContext(ctx, `SELECT id FROM replay_place`).Scan(&text)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return id, false, nil
+	case err != nil:
+		return id, false, fmt.Errorf("read where the blobs of replays are: %w", err)
+	case len(text) != len(id):
+		return id, false, fmt.Errorf("the id of the place of blobs has %d bytes", len(text))
+	}
+	return [16]byte(text), true, nil
+}
+
 // CopyTo writes the snapshot into a file: a store of its own on SQLite, a dump
 // on PostgreSQL.
 func (s *Snapshot) CopyTo(ctx context.Context, p CopyParams) error {

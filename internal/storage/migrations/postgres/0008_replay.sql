@@ -77,11 +77,13 @@ CREATE TABLE replay_blobs (
 );
 CREATE INDEX replay_blobs_state ON replay_blobs (state, since);
 
--- The server whose folder holds the blobs: several may share the database, and
--- not a folder. Without a row none does yet, or they are in a bucket.
-CREATE TABLE replay_folder (
-  one    bigint PRIMARY KEY CHECK (one = 1),
-  server bytea  NOT NULL CHECK (length(server) = 16)
+-- The place that holds the blobs: a folder of one server, or a bucket. A blob in
+-- it says the same id. Without a row none does yet.
+CREATE TABLE replay_place (
+  one        bigint PRIMARY KEY CHECK (one = 1),
+  id         bytea  NOT NULL CHECK (length(id) = 16),
+  -- The place that they were moved from last; id if they never were.
+  moved_from bytea  NOT NULL CHECK (length(moved_from) = 16)
 );
 
 -- What was received in each month (UTC, by receipt). Deletions lower nothing.
