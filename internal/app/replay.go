@@ -69,7 +69,7 @@ func bucketID(s *config.S3) [16]byte {
 // checkLeft refuses a folder of recordings that are in a bucket now: who is erased
 // would be erased there, and stay here.
 func (f folder) checkLeft() error {
-	err := filepath.WalkDir(f.path(replaysDir), func(path string, entry fs.DirEntry, err error) error {
+	err := filepath.WalkDir(f.path(replaysDir), func(_ string, entry fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
