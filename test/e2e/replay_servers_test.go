@@ -83,7 +83,7 @@ func theyMoveToABucket(t *testing.T, site, second *apptest.Site, a *apptest.Runn
 	t.Helper()
 	record(t, caller{a, a.Setup.BrowserToken}, chunk("u", 0, page("/0")), "first")
 	objects := newBucket(t)
-	flags := slices.Concat(site.Flags, []string{"--replay.blobs", "s3://replays/x?endpoint=" + objects.URL, "--replay.access_key", "k", "--replay.secret_key", "s"})
+	flags := slices.Concat(site.Flags, objects.flags())
 	second.Flags = flags
 	second.MustRefuse("not in the bucket replays")
 	objects.fill(t, "/replays/x", filepath.Join(site.Dir, "replays"))
