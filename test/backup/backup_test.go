@@ -133,8 +133,12 @@ func knowsEveryRequest(t *testing.T, site *apptest.Site, r *apptest.Running, res
 // stored.
 func events(t *testing.T, r *apptest.Running, name string) float64 {
 	t.Helper()
-	for r.Verify().Backlog > 0 {
-		if t.Context().Err() != nil {
+	again := time.NewTicker(20 * time.Millisecond)
+	defer again.Stop()
+	for end := time.After(time.Minute); r.Verify().Backlog > 0; {
+		select {
+		case <-again.C:
+		case <-end:
 			t.Fatal("events are not stored")
 		}
 	}

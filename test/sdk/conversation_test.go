@@ -109,7 +109,7 @@ func (c *conversation) until(what string, so func() bool) {
 	c.Helper()
 	again := time.NewTicker(20 * time.Millisecond)
 	defer again.Stop()
-	for end := time.Now().Add(20 * time.Second); !so(); <-again.C {
+	for end := time.Now().Add(time.Minute); !so(); <-again.C {
 		if time.Now().After(end) {
 			c.Fatalf("%s: in vain waited until %s", c.name, what)
 		}
