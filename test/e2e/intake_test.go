@@ -298,6 +298,8 @@ func (c *still) pass(d time.Duration) { c.elapsed.Add(int64(d)) }
 // inTime does what must be done before a time that is over soon, and again with
 // a later one while it says that it came too late.
 func inTime(do func(end time.Time) bool) {
-	for wait := 400 * time.Millisecond; !do(time.Now().Add(wait).UTC()); wait *= 2 {
+	wait := 400 * time.Millisecond
+	for !do(time.Now().Add(wait).UTC()) {
+		wait *= 2
 	}
 }

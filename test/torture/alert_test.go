@@ -266,7 +266,10 @@ func TestAlertsOfTwoServers(t *testing.T) {
 	alerts := w.fallBehind(w.create(0, "purchase"))
 	// What has either server look what is due. The second may do so by itself, and
 	// die before it answers.
-	_, _, _ = w.post(1, w.project()+"/alerts", w.creds.AccessToken, firesOn("nothing"))
+	status, content, err := w.post(1, w.project()+"/alerts", w.creds.AccessToken, firesOn("nothing"))
+	if err == nil && status != http.StatusCreated {
+		t.Fatalf("%d %s", status, content)
+	}
 	w.create(0, "nothing")
 	if end := w.servers[1].end(t); !end.killed {
 		t.Fatalf("the second server did not die: %s", end)
@@ -277,7 +280,7 @@ func TestAlertsOfTwoServers(t *testing.T) {
 	}
 	w.mustBeTold(w.want(alerts), alerts)
 	var rows, periods int
-	err := w.database.QueryRow(t.Context(), `SELECT COUNT(*), COUNT(DISTINCT (alert_id, period_start)) FROM alert_evaluations
+	err = w.database.QueryRow(t.Context(), `SELECT COUNT(*), COUNT(DISTINCT (alert_id, period_start)) FROM alert_evaluations
 WHERE alert_id = ANY($1) AND period_start < $2`, alerts, w.first.Add(watchPeriods*watchPeriod).UnixMicro()).Scan(&rows, &periods)
 	if err != nil || rows != watchAlerts*watchPeriods || periods != rows {
 		t.Errorf("%d periods are judged in %d rows, %v", periods, rows, err)
