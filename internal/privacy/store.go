@@ -80,8 +80,13 @@ type ClaimParams struct {
 	Server, Owner [16]byte
 	// LeaseFor is how long; 0 where leases end with their process.
 	LeaseFor time.Duration
-	Now      time.Time
+	// Now is the time by the asking server's clock. What is put off until later
+	// than LongestWait after it was put off by a clock that has been set back.
+	Now time.Time
 }
+
+// LongestWait is the longest that a job is put off.
+const LongestWait = time.Minute
 
 // Intake brings events into their order.
 type Intake interface {

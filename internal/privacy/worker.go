@@ -22,8 +22,8 @@ const (
 	settleTimeout = 5 * time.Second
 	// maxExportFailures ends an export; a deletion is never given up.
 	maxExportFailures = 5
-	// The waits before a step is done again: they double.
-	firstWait, longestWait = time.Second, time.Minute
+	// firstWait is the first wait before a step is done again; they double.
+	firstWait = time.Second
 	// errorLimit is how much of an error is kept, in characters.
 	errorLimit = 300
 )
@@ -243,7 +243,7 @@ func (w *Worker) settle(ctx context.Context, j *Job, cause error) error {
 // waitOf is how soon somebody looks again at a job that waits for others: the
 // longer it waits, the less often.
 func (w *Worker) waitOf(j *Job) time.Duration {
-	return min(max(firstWait, w.now().Sub(j.RecordedAt)/10), longestWait)
+	return min(max(firstWait, w.now().Sub(j.RecordedAt)/10), LongestWait)
 }
 
 // failed has a step done again later, or ends an export.
@@ -258,7 +258,7 @@ func (w *Worker) failed(ctx context.Context, j *Job, cause error) error {
 		_, err := w.finish(ctx, j, Failed)
 		return err
 	}
-	wait := longestWait
+	wait := LongestWait
 	if j.Failures < 8 {
 		wait = min(wait, firstWait<<(j.Failures-1))
 	}

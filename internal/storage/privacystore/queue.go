@@ -18,8 +18,11 @@ import (
 // The statements of a claim. They are not generated, because what is locked is
 // passed over on one engine and cannot be locked on the other, and because only
 // one of them has leases that end.
-const (
-	queuedText = `status = 'queued' AND (next_attempt_at IS NULL OR next_attempt_at <= $1)`
+var (
+	// What is put off for longer than anything is was put off by a clock that has
+	// been set back since.
+	queuedText = `status = 'queued' AND (next_attempt_at IS NULL OR next_attempt_at <= $1 OR next_attempt_at - ` +
+		strconv.FormatInt(privacy.LongestWait.Microseconds(), 10) + ` > $1)`
 
 	// Who asks does nothing: what it is said to do, it has left without having
 	// been able to say so, or has claimed without having heard of it.
@@ -30,7 +33,9 @@ const (
 
 	findSharedText = `SELECT id FROM privacy_jobs
 WHERE server = $3 AND (` + queuedText + ` OR ` + leftText + ` OR status = 'running' AND lease_until < ` + databaseNow + `) ORDER BY number LIMIT 1`
+)
 
+const (
 	claimText = `UPDATE privacy_jobs
 SET status = 'running', owner = $2, epoch = epoch + 1, next_attempt_at = NULL, started_at = COALESCE(started_at, $3), lease_until = `
 
