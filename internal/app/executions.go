@@ -27,7 +27,7 @@ func newExporter(ctx context.Context, c config.Flows) (*otlp.Exporter, error) {
 func newExecutions(p servicesParams, s *services) (*execution.Engine, *execution.Service) {
 	params := execution.Params{
 		Store: executionstore.New(p.DB), Ledger: s.credits, Flows: s.flows, Slots: p.Flows.Concurrency, Guard: p.Guard, Tally: s.tally,
-		TraceRetention: p.Flows.TraceRetention, Clock: time.Now, Random: rand.Reader, Log: p.Log,
+		TraceRetention: p.Flows.TraceRetention, Clock: p.Now, Random: rand.Reader, Log: p.Log,
 	}
 	if p.Exporter != nil {
 		params.Finished = p.Exporter.Export

@@ -37,7 +37,7 @@ func (s *server) openPrivacy() {
 			Store: store, services: s.services,
 			CustomerReader: privacy.CustomerReader{Customers: s.services.customers, Books: s.services.books, Executions: s.services.executions},
 		},
-		KeepArchives: s.params.Config.Privacy.ExportRetention, Guard: s.space.guard, Clock: time.Now, Random: rand.Reader, Log: s.params.Log,
+		KeepArchives: s.params.Config.Privacy.ExportRetention, Guard: s.space.guard, Clock: s.params.Now, Random: rand.Reader, Log: s.params.Log,
 	}
 	// Reading from this source cannot fail.
 	_, _ = rand.Read(params.Owner[:])
@@ -46,7 +46,7 @@ func (s *server) openPrivacy() {
 	}
 	s.privacy.worker = privacy.NewWorker(params)
 	s.privacy.service = privacy.NewService(privacy.Params{
-		Store: store, Archives: archives, Alone: params.LeaseFor == 0, Guard: s.space.guard, Clock: time.Now, Random: rand.Reader,
+		Store: store, Archives: archives, Alone: params.LeaseFor == 0, Guard: s.space.guard, Clock: s.params.Now, Random: rand.Reader,
 		Wake: s.privacy.worker.Wake,
 	})
 }

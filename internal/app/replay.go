@@ -148,7 +148,7 @@ func newReplays(p servicesParams) (*replay.Service, error) {
 	}
 	return replay.NewService(replay.Params{
 		Store: replaystore.New(p.DB), Blobs: p.Blobs, Place: p.Place, Workers: workers, Alone: p.Database == "", Guard: p.ReplayGuard, Quota: p.ReplayQuota,
-		Observer: replayObserver{p.Metrics.Intake}, Clock: time.Now, Random: rand.Reader, Log: p.Log,
+		Observer: replayObserver{p.Metrics.Intake}, Clock: p.Now, Random: rand.Reader, Log: p.Log,
 	})
 }
 

@@ -38,6 +38,9 @@ type ServeParams struct {
 	Listening func(address net.Addr)
 	// Clock stamps what is taken in; nil is the machine's.
 	Clock intake.Clock
+	// Now stamps what is stored beside the events: recordings, executions,
+	// movements, messages of webhooks, privacy jobs; nil is the machine's clock.
+	Now func() time.Time
 }
 
 // server is a running data folder.
@@ -68,6 +71,9 @@ func Serve(ctx context.Context, p ServeParams) error {
 	f, fatal := folder(p.Config.Data), p.Fatal
 	if p.Clock == nil {
 		p.Clock = intake.SystemClock{}
+	}
+	if p.Now == nil {
+		p.Now = time.Now
 	}
 	p.Fatal = func(err error) {
 		if errors.Is(err, intakestore.ErrGap) || errors.Is(err, intakestore.ErrDamaged) {
@@ -114,7 +120,7 @@ func (s *server) run(ctx context.Context) error {
 		DB: s.stores.sql, Database: s.params.Config.Database, Credits: s.params.Config.Credits,
 		Webhooks: s.params.Config.Webhooks, Flows: s.params.Config.Flows, Retention: s.retentionRules(), Cipher: cipher, Exporter: exporter,
 		Blobs: heldBlobs{s.stores.blobs, &s.still}, Place: s.stores.place, Metrics: s.metrics, ReplayQuota: s.replayQuota, Guard: s.space.guard,
-		ReplayGuard: s.guardReplays, Log: s.params.Log,
+		ReplayGuard: s.guardReplays, Now: s.params.Now, Log: s.params.Log,
 	})
 	if err != nil {
 		return errors.Join(err, listener.Close())

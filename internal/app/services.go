@@ -97,7 +97,9 @@ type servicesParams struct {
 	Guard func() error
 	// ReplayGuard says why no session recordings may be taken in now.
 	ReplayGuard func() error
-	Log         *slog.Logger
+	// Now is the time of day.
+	Now func() time.Time
+	Log *slog.Logger
 }
 
 // newAccounts returns the services of credentials and accounts: a change of
@@ -148,9 +150,9 @@ func (s *services) openCredits(p servicesParams) {
 	store.OnMessages(s.webhooks.worker.Wake)
 	s.credits = credit.NewService(credit.Params{
 		Store: store, Workers: workers, KeepAnswers: p.Credits.ResponseRetention, Guard: p.Guard, Tally: s.tally,
-		Clock: time.Now, Random: rand.Reader, Log: p.Log,
+		Clock: p.Now, Random: rand.Reader, Log: p.Log,
 	})
-	s.customers = credit.NewCustomers(credit.CustomersParams{Store: store, Guard: p.Guard, Clock: time.Now})
+	s.customers = credit.NewCustomers(credit.CustomersParams{Store: store, Guard: p.Guard, Clock: p.Now})
 	s.books = credit.NewBooks(store)
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	mathrand "math/rand/v2"
-	"time"
 
 	"github.com/actionpulse/actionpulse/internal/sendhook"
 	"github.com/actionpulse/actionpulse/internal/storage/sqlstore"
@@ -22,10 +21,10 @@ func newWebhooks(p servicesParams) webhooks {
 	store := sqlstore.New(p.DB)
 	sender := sendhook.New(sendhook.Params{AllowPrivate: p.Webhooks.AllowPrivate, Agent: "ActionPulse-Webhooks"})
 	worker := webhook.NewWorker(webhook.WorkerParams{
-		Queue: store, Sender: sender, Clock: time.Now, Chance: mathrand.Float64, Log: p.Log,
+		Queue: store, Sender: sender, Clock: p.Now, Chance: mathrand.Float64, Log: p.Log,
 	})
 	service := webhook.NewService(webhook.Params{
-		Store: store, AllowPrivate: p.Webhooks.AllowPrivate, Clock: time.Now, Random: rand.Reader, Wake: worker.Wake,
+		Store: store, AllowPrivate: p.Webhooks.AllowPrivate, Clock: p.Now, Random: rand.Reader, Wake: worker.Wake,
 	})
 	return webhooks{service: service, worker: worker, sender: sender}
 }

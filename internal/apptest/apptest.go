@@ -42,6 +42,8 @@ type Site struct {
 	Flags []string
 	// Clock stamps what is taken in; nil is the machine's.
 	Clock intake.Clock
+	// Now stamps what is stored beside the events; nil is the machine's.
+	Now func() time.Time
 }
 
 // At is a data folder that was made elsewhere; flags are given to serve.
@@ -102,7 +104,7 @@ func (s *Site) Serve() (*Running, error) {
 	listening, done := make(chan net.Addr, 1), make(chan error, 1)
 	go func() {
 		done <- app.Serve(ctx, app.ServeParams{
-			Config: c, Log: Discard, Clock: s.Clock,
+			Config: c, Log: Discard, Clock: s.Clock, Now: s.Now,
 			Fatal:     func(err error) { panic(err) },
 			Listening: func(a net.Addr) { listening <- a },
 		})
