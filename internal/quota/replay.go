@@ -33,25 +33,27 @@ func NewReplays(meter *Meter, store ReplayStore) *Replays {
 
 // ReserveReplay takes the bytes of a new chunk, received at a time, out of what
 // is left of the organization's storage in that month, for replays and events
-// alike. The function that it returns must be called once when the chunk's
-// transaction has ended, with whether that has counted the chunk: false gives
-// the bytes back. If nothing is left it returns the fault quota_exceeded or
+// alike. Of the functions that it returns commit must be called before the chunk's
+// transaction begins, and settle once when that has ended, or when there is to be
+// none, with whether it has counted the chunk: false gives the bytes back. If
+// nothing is left it returns the fault quota_exceeded or
 // trial_quota_exceeded; as long as anything is, a chunk is admitted whole. Plans
 // without a limit of storage cost nothing.
-func (r *Replays) ReserveReplay(ctx context.Context, organization string, at time.Time, bytes int64) (settle func(counted bool), err error) {
+func (r *Replays) ReserveReplay(ctx context.Context, organization string, at time.Time, bytes int64) (commit func(), settle func(counted bool), err error) {
 	if !r.meter.plans.limitStorage() {
-		return func(bool) {}, nil
+		return func() {}, func(bool) {}, nil
 	}
 	month := MonthOf(at)
 	plan, counted, err := r.store.ReplayUsage(ctx, organization, month)
 	if err != nil {
-		return nil, fmt.Errorf("read the usage of session replays: %w", err)
+		return nil, nil, fmt.Errorf("read the usage of session replays: %w", err)
 	}
 	key := organizationMonth{organization, month}
 	if err := r.meter.reserveReplay(key, plan, counted, bytes); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return func(counted bool) { r.meter.settleReplay(key, bytes, counted) }, nil
+	one := &reservation{meter: r.meter, key: key, bytes: bytes}
+	return one.commit, one.settle, nil
 }
 
 // Refresh tells the meter what was received of session replays in the month of
@@ -81,13 +83,14 @@ func (p Plans) limitStorage() bool {
 
 // replayTally is what an organization's session replays take of a month, in
 // bytes. Who has counted them in the database is not seen there, so the meter
-// keeps its own apart: of what it reads, at least what is not its own is
-// others'. A chunk is therefore never counted twice, however reading, the end of
-// its transaction and settling come upon each other.
+// keeps its own apart: of what it reads, what cannot be its own is others'. A
+// chunk is therefore never counted twice, however reading, the end of its
+// transaction and settling come upon each other; and what others have counted is
+// hidden at most by chunks whose transaction is under way.
 type replayTally struct {
-	// reserved are chunks on their way, counted those whose transaction has ended
-	// well.
-	reserved, counted int64
+	// reserved are chunks on their way, committing those of them whose transaction
+	// may have begun, counted those whose transaction has ended well.
+	reserved, committing, counted int64
 	// others are those of other servers and of the time before the start, as far
 	// as is known.
 	others int64
@@ -97,7 +100,41 @@ func (t *replayTally) bytes() int64 { return t.reserved + t.counted + t.others }
 
 // learn takes in what the database has counted; what was read last need not be
 // the newest.
-func (t *replayTally) learn(bytes int64) { t.others = max(t.others, bytes-t.reserved-t.counted) }
+func (t *replayTally) learn(bytes int64) { t.others = max(t.others, bytes-t.committing-t.counted) }
+
+// reservation is a chunk on its way. Its methods are called one after the other.
+type reservation struct {
+	meter      *Meter
+	key        organizationMonth
+	bytes      int64
+	committing bool
+}
+
+// commit says that the database may count the chunk from now on.
+func (r *reservation) commit() {
+	if r.committing {
+		return
+	}
+	r.committing = true
+	r.meter.mu.Lock()
+	defer r.meter.mu.Unlock()
+	r.meter.totalOf(r.key.organization, r.key.month).replays.committing += r.bytes
+}
+
+// settle ends the reservation. If it is not known whether the chunk was counted,
+// it is taken for not: the next reading finds it, if it was, as others'.
+func (r *reservation) settle(counted bool) {
+	r.meter.mu.Lock()
+	defer r.meter.mu.Unlock()
+	tally := &r.meter.totalOf(r.key.organization, r.key.month).replays
+	tally.reserved -= r.bytes
+	if r.committing {
+		tally.committing -= r.bytes
+	}
+	if counted {
+		tally.counted += r.bytes
+	}
+}
 
 // reserveReplay judges a chunk of so many bytes when the database has counted so
 // many, and reserves them.
@@ -111,18 +148,6 @@ func (m *Meter) reserveReplay(key organizationMonth, plan string, counted, bytes
 	}
 	total.replays.reserved += bytes
 	return nil
-}
-
-// settleReplay ends a reservation. If it is not known whether the chunk was
-// counted, it is taken for not: the next reading finds it, if it was, as others'.
-func (m *Meter) settleReplay(key organizationMonth, bytes int64, counted bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	tally := &m.totalOf(key.organization, key.month).replays
-	tally.reserved -= bytes
-	if counted {
-		tally.counted += bytes
-	}
 }
 
 // setReplays notes what was received of replays in a month, by organization.

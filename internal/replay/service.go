@@ -31,9 +31,10 @@ const (
 // Quota admits new chunks.
 type Quota interface {
 	// ReserveReplay reserves the bytes of a chunk that was received at a time, or
-	// refuses it with quota_exceeded and trial_quota_exceeded. settle must be
-	// called once, with whether the chunk was counted where it is stored.
-	ReserveReplay(ctx context.Context, organizationID string, at time.Time, bytes int64) (settle func(counted bool), err error)
+	// refuses it with quota_exceeded and trial_quota_exceeded. commit must be called
+	// before the chunk may be counted where it is stored, and may be again; settle
+	// once, afterwards, with whether it was.
+	ReserveReplay(ctx context.Context, organizationID string, at time.Time, bytes int64) (commit func(), settle func(counted bool), err error)
 }
 
 // Observer is told what became of chunks. Its method must be quick.
@@ -165,24 +166,25 @@ func (s *Service) add(ctx context.Context, src Source, e *Entry, r *request) (Re
 	}
 	e.ReceivedAt = s.now()
 	if s.params.Quota == nil {
-		return s.write(ctx, e, r)
+		return s.write(ctx, e, r, func() {})
 	}
-	settle, err := s.params.Quota.ReserveReplay(ctx, src.OrganizationID, e.ReceivedAt, e.Bytes)
+	commit, settle, err := s.params.Quota.ReserveReplay(ctx, src.OrganizationID, e.ReceivedAt, e.Bytes)
 	if err != nil {
 		return Receipt{}, err
 	}
 	counted := false
 	defer func() { settle(counted) }()
-	receipt, err := s.write(ctx, e, r)
+	receipt, err := s.write(ctx, e, r, commit)
 	counted = err == nil && !receipt.Duplicate
 	return receipt, err
 }
 
-// write attempts to be first with a chunk until that is decided.
-func (s *Service) write(ctx context.Context, e *Entry, r *request) (Receipt, error) {
+// write attempts to be first with a chunk until that is decided. It calls commit
+// before it may be.
+func (s *Service) write(ctx context.Context, e *Entry, r *request, commit func()) (Receipt, error) {
 	blob := s.compress(e, r)
 	for range commitAttempts {
-		if err := s.attempt(ctx, e, blob); err != nil {
+		if err := s.attempt(ctx, e, blob, commit); err != nil {
 			return Receipt{}, err
 		}
 		if !e.Outcome.Lost {
@@ -203,7 +205,7 @@ func (s *Service) compress(e *Entry, r *request) []byte {
 }
 
 // attempt writes the blob under a new name and has the entry decided.
-func (s *Service) attempt(ctx context.Context, e *Entry, blob []byte) error {
+func (s *Service) attempt(ctx context.Context, e *Entry, blob []byte, commit func()) error {
 	if _, err := io.ReadFull(s.params.Random, e.Attempt[:]); err != nil {
 		return fmt.Errorf("name an attempt: %w", err)
 	}
@@ -216,6 +218,7 @@ func (s *Service) attempt(ctx context.Context, e *Entry, blob []byte) error {
 		return fault.Wrap(api.CodeInternal, err, "the chunk could not be stored; nothing was accepted").After(time.Second)
 	}
 	crash.Point("replay.stored")
+	commit()
 	if err := s.commits.do(e); err != nil {
 		return refused(err, "the chunk could not be noted")
 	}

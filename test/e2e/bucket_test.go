@@ -24,9 +24,9 @@ type bucket struct {
 	mu      sync.Mutex
 	objects map[string][]byte
 	down    bool
-	// held is what writes wait for, if not nil, each after it has told arrived.
-	held    chan struct{}
-	arrived chan struct{}
+	// The next holds writes wait for held, each after it has told arrived.
+	holds         int
+	held, arrived chan struct{}
 }
 
 func newBucket(t *testing.T) *bucket {
@@ -64,9 +64,12 @@ func newBucket(t *testing.T) *bucket {
 // wait holds a write until it is let go.
 func (b *bucket) wait(r *http.Request) {
 	b.mu.Lock()
-	held, arrived := b.held, b.arrived
+	holds, held, arrived := b.holds > 0 && r.Method == http.MethodPut, b.held, b.arrived
+	if holds {
+		b.holds--
+	}
 	b.mu.Unlock()
-	if held != nil && r.Method == http.MethodPut {
+	if holds {
 		arrived <- struct{}{}
 		select {
 		case <-held:
@@ -75,18 +78,13 @@ func (b *bucket) wait(r *http.Request) {
 	}
 }
 
-// hold has n writes wait; arrived tells of each, and let lets all go.
+// hold has the next n writes wait; arrived tells of each, and let lets all go.
 func (b *bucket) hold(n int) (arrived <-chan struct{}, let func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	held := make(chan struct{})
-	b.held, b.arrived = held, make(chan struct{}, n)
-	return b.arrived, func() {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		b.held = nil
-		close(held)
-	}
+	b.holds, b.held, b.arrived = n, held, make(chan struct{}, n)
+	return b.arrived, func() { close(held) }
 }
 
 // flags are those of a server whose recordings are in the bucket.

@@ -52,8 +52,8 @@ func used(t *testing.T, all [3]*apptest.Running, bytes int) {
 }
 
 // TestFiftySendersOfChunksAtThreeServers share a quota: it is used up, and past it
-// goes at most what the others have on their way when the last chunk is taken,
-// one for each of their senders. Each chunk was sent to two servers at once, and
+// goes at most what the others have on their way when the last chunk is taken and
+// what its own server is committing: one for each sender. Each chunk was sent to two servers at once, and
 // to the third one afterwards: it counts once, and is free for ever.
 func TestFiftySendersOfChunksAtThreeServers(t *testing.T) {
 	t.Parallel()
@@ -85,9 +85,9 @@ func TestFiftySendersOfChunksAtThreeServers(t *testing.T) {
 		}
 	}
 	taken += fill(t, all[0])
-	const limit, onTheirWay = recordingsStorage / fullChunkBytes, senders - senders/3
-	if taken < limit || taken > limit+onTheirWay {
-		t.Errorf("%d chunks were taken of %d, and at most %d may have been on their way elsewhere", taken, limit, onTheirWay)
+	const limit = recordingsStorage / fullChunkBytes
+	if taken < limit || taken > limit+senders {
+		t.Errorf("%d chunks were taken of %d, and at most %d may have been on their way", taken, limit, senders)
 	}
 	used(t, all, taken*fullChunkBytes)
 	for at := range first {
@@ -103,17 +103,28 @@ func TestFiftySendersOfChunksAtThreeServers(t *testing.T) {
 	}
 }
 
-// TestQuotaAtTheBoundaryOfThreeServers: while a chunk that uses the quota up is
-// on its way, its own server refuses the next one. Each other server, which
-// cannot know of it, takes one. Repeats are free meanwhile, and then everything
-// is counted everywhere.
+// TestQuotaAtTheBoundaryOfThreeServers: a server knows what the others have taken
+// while it has a chunk of its own on its way, and cannot know what they have on
+// theirs: each takes one more then. Repeats are free meanwhile, and afterwards
+// everything is counted everywhere.
 func TestQuotaAtTheBoundaryOfThreeServers(t *testing.T) {
 	t.Parallel()
 	all, b := threeServers(t, "kilobyte")
 	at := func(i int) caller { return caller{all[i], all[i].Setup.ServerKey} }
-	record(t, at(0), fullChunk("s", 0), "first")
-	arrived, let := b.hold(len(all))
 	var sent sync.WaitGroup
+	arrived, let := b.hold(1)
+	sent.Go(func() { record(t, at(0), fullChunk("s", 0), "first") })
+	<-arrived
+	record(t, at(1), fullChunk("s", 1), "first")
+	at(0).refused(t, "quota_exceeded", "POST", "/v1/replay", fullChunk("s", 2))
+	record(t, at(0), fullChunk("s", 1), "duplicate")
+	let()
+	sent.Wait()
+	used(t, all, 2*fullChunkBytes)
+
+	give(t, all[0], all[0].Setup.OrganizationID, "two kilobytes")
+	record(t, at(2), fullChunk("s", 2), "first")
+	arrived, let = b.hold(len(all))
 	for i := range all {
 		sent.Go(func() { record(t, at(i), fullChunk(fmt.Sprint("last", i), 0), "first") })
 		<-arrived
@@ -122,11 +133,11 @@ func TestQuotaAtTheBoundaryOfThreeServers(t *testing.T) {
 	}
 	let()
 	sent.Wait()
-	used(t, all, (1+len(all))*fullChunkBytes)
+	used(t, all, (3+len(all))*fullChunkBytes)
 	for i := range all {
 		for j := range all {
 			record(t, at(i), fullChunk(fmt.Sprint("last", j), 0), "duplicate")
 		}
 	}
-	used(t, all, (1+len(all))*fullChunkBytes)
+	used(t, all, (3+len(all))*fullChunkBytes)
 }

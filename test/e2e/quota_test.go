@@ -17,7 +17,7 @@ import (
 )
 
 // plans are those of a server with quotas. By default there is none.
-var plans = []string{"--plans", `{"trial": {"events": 1, "trial": true}, "one": {"events": 1}, "three": {"events": 3}, "hundred": {"events": 100}, "kilobyte": {"storage": "1KB"}, "recordings": {"storage": "20KB"}, "trials": {"storage": "20KB", "trial": true}, "paid": {}}`}
+var plans = []string{"--plans", `{"trial": {"events": 1, "trial": true}, "one": {"events": 1}, "three": {"events": 3}, "hundred": {"events": 100}, "kilobyte": {"storage": "1KB"}, "two kilobytes": {"storage": "2KB"}, "recordings": {"storage": "20KB"}, "trials": {"storage": "20KB", "trial": true}, "paid": {}}`}
 
 // give gives an organization a plan, as the operator does.
 func give(t *testing.T, r *apptest.Running, organization, plan string) {

@@ -156,12 +156,12 @@ func testNothingIsTakenWhenItIsRefused(t *testing.T, b *bench) {
 
 	asked := 0
 	strict := b.service(t, func(p *replay.Params) {
-		p.Quota = quotaFunc(func(organization string, at time.Time, bytes int64) (func(bool), error) {
+		p.Quota = quotaFunc(func(organization string, at time.Time, bytes int64) (func(), func(bool), error) {
 			asked++
 			if organization != b.setup.OrganizationID || !at.Equal(b.clock()) || bytes != int64(len(events("1"))) {
 				t.Errorf("asked about %d bytes of %s at %v", bytes, organization, at)
 			}
-			return nil, fault.New(api.CodeQuotaExceeded, "enough")
+			return nil, nil, fault.New(api.CodeQuotaExceeded, "enough")
 		})
 	})
 	_, err = strict.Add(t.Context(), src, text)

@@ -12,9 +12,9 @@ import (
 	"github.com/actionpulse/actionpulse/internal/replay"
 )
 
-type quotaFunc func(organization string, at time.Time, bytes int64) (func(bool), error)
+type quotaFunc func(organization string, at time.Time, bytes int64) (commit func(), settle func(bool), err error)
 
-func (f quotaFunc) ReserveReplay(_ context.Context, organization string, at time.Time, bytes int64) (func(bool), error) {
+func (f quotaFunc) ReserveReplay(_ context.Context, organization string, at time.Time, bytes int64) (commit func(), settle func(bool), err error) {
 	return f(organization, at, bytes)
 }
 
@@ -26,16 +26,18 @@ func testReservations(t *testing.T, b *bench) {
 	src := replay.Source{ProjectID: b.project(), OrganizationID: b.setup.OrganizationID}
 	var mu sync.Mutex
 	var settled []bool
+	var began []bool
 	open := 0
-	reserves := quotaFunc(func(string, time.Time, int64) (func(bool), error) {
+	reserves := quotaFunc(func(string, time.Time, int64) (func(), func(bool), error) {
 		mu.Lock()
 		defer mu.Unlock()
 		open++
-		return func(counted bool) {
+		begun := false
+		return func() { begun = true }, func(counted bool) {
 			mu.Lock()
 			defer mu.Unlock()
 			open--
-			settled = append(settled, counted)
+			began, settled = append(began, begun), append(settled, counted)
 		}, nil
 	})
 	add := func(change func(*replay.Params)) error {
@@ -57,6 +59,9 @@ func testReservations(t *testing.T, b *bench) {
 	}
 	if diff := cmp.Diff([]bool{false, false, false, true, false}, settled); diff != "" || open != 0 {
 		t.Error(diff, open)
+	}
+	if diff := cmp.Diff([]bool{false, true, true, true, true}, began); diff != "" {
+		t.Error(diff)
 	}
 	settled = nil
 	one := b.service(t, func(p *replay.Params) { p.Quota = reserves })

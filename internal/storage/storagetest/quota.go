@@ -31,7 +31,8 @@ func testReplayQuota(t *testing.T, h *house) {
 	meter := quota.NewMeter(plans, 202605)
 	replays := quota.NewReplays(meter, h.store)
 	reserve := func(organization string, at time.Time) (func(bool), error) {
-		return replays.ReserveReplay(t.Context(), organization, at, 250)
+		_, settle, err := replays.ReserveReplay(t.Context(), organization, at, 250)
+		return settle, err
 	}
 	admit := func(organization string) error {
 		settle, err := reserve(organization, at)
