@@ -24,7 +24,7 @@ type bucket struct {
 	mu      sync.Mutex
 	objects map[string][]byte
 	down    bool
-	// The next holds writes wait for held, each after it has told arrived.
+	// The next holds writes of chunks wait for held, each after it has told arrived.
 	holds         int
 	held, arrived chan struct{}
 }
@@ -61,10 +61,10 @@ func newBucket(t *testing.T) *bucket {
 	return b
 }
 
-// wait holds a write until it is let go.
+// wait holds the write of a chunk until it is let go.
 func (b *bucket) wait(r *http.Request) {
 	b.mu.Lock()
-	holds, held, arrived := b.holds > 0 && r.Method == http.MethodPut, b.held, b.arrived
+	holds, held, arrived := b.holds > 0 && r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, ".zst"), b.held, b.arrived
 	if holds {
 		b.holds--
 	}
@@ -78,7 +78,7 @@ func (b *bucket) wait(r *http.Request) {
 	}
 }
 
-// hold has the next n writes wait; arrived tells of each, and let lets all go.
+// hold has the next n writes of chunks wait; arrived tells of each, and let lets all go.
 func (b *bucket) hold(n int) (arrived <-chan struct{}, let func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
