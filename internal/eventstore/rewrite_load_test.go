@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/actionpulse/actionpulse/internal/eventstore"
@@ -87,4 +89,61 @@ func TestARewriteRacedByErasures(t *testing.T) {
 		}
 	}
 	t.Logf("%d erasures came in between", erased)
+}
+
+// TestARewriteBesideQueriesThatOverlap: DuckDB refuses a checkpoint while a query
+// is older than the newest change of a table, and with dashboards open there is
+// always one. Somebody also stores and erases all the time.
+func TestARewriteBesideQueriesThatOverlap(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "events.duckdb")
+	if err := eventstore.Create(t.Context(), path, storeID); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, eventstore.Options{Path: path})
+	l := newLog(t, s)
+	manyRows(l)
+	l.add(1000, erase(eventstore.Person{UserID: markedUser}))
+	if err := s.ForgetTaken(t.Context(), 1, eventstore.Person{UserID: markedUser}, math.MaxInt64); err != nil {
+		t.Fatal(err)
+	}
+
+	const dashboards = 3
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var asking sync.WaitGroup
+	var answered atomic.Int64
+	for range dashboards {
+		asking.Go(func() {
+			for ctx.Err() == nil {
+				if _, err := run(t, s, `{"type":"events",`+year+`}`); err != nil {
+					t.Error(err)
+					return
+				}
+				answered.Add(1)
+			}
+		})
+	}
+	asking.Go(func() {
+		for i := 0; ctx.Err() == nil; i++ {
+			next := l.make(1000, erase(personAt(i%manyPersons)), event("later", "", personAt((i+7)%manyPersons).UserID, 1000))
+			if _, err := s.Apply(t.Context(), eventstore.ApplyParams{Records: []record.Record{next}}); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	for range 3 {
+		if err := s.Rewrite(t.Context()); err != nil {
+			t.Error(err)
+			break
+		}
+	}
+	stop()
+	asking.Wait()
+	if answered.Load() == 0 {
+		t.Error("nobody asked anything meanwhile")
+	}
+	if n := traces(t, path, markedUser, markedAnon, markedValue, markedUser[:8]); n != 0 {
+		t.Errorf("%d traces", n)
+	}
 }

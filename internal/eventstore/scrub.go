@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"time"
 
 	"github.com/actionpulse/actionpulse/internal/crash"
+	"github.com/actionpulse/actionpulse/internal/eventstore/duck"
 )
 
 // filler is the table whose blocks take the place of what was given up.
@@ -24,6 +26,9 @@ const (
 	spareFills = 16
 	// pieceBytes is the size of one piece of a metadata block.
 	pieceBytes = 4096
+	// firstCheckpointWait is how long DuckDB has for clearing away before it is
+	// asked for a checkpoint again; it doubles, up to lastCheckpointWait.
+	firstCheckpointWait, lastCheckpointWait = time.Millisecond, 4 * time.Second
 )
 
 var errNeverFull = errors.New("blocks become free faster than they are overwritten")
@@ -57,12 +62,28 @@ func (s *Store) scrub(ctx context.Context) error {
 	return s.checkpoint(ctx)
 }
 
-// checkpoint moves the write-ahead log into the file and empties it.
+// checkpoint moves the write-ahead log into the file and empties it. DuckDB
+// refuses that while a reader is older than the newest change of a table, and for
+// a moment after, as long as it clears away what was kept for that reader. So it
+// is asked again once those have gone who were there when it refused.
 func (s *Store) checkpoint(ctx context.Context) error {
-	return s.writing(ctx, func() error {
-		_, err := s.writer.Exec(context.WithoutCancel(ctx), "CHECKPOINT")
-		return err
-	})
+	for wait := firstCheckpointWait; ; wait *= 2 {
+		err := s.writing(ctx, func() error {
+			_, err := s.writer.Exec(context.WithoutCancel(ctx), "CHECKPOINT")
+			return err
+		})
+		if wait > lastCheckpointWait || !duck.Busy(err) {
+			return err
+		}
+		if err := s.readers.turnOver(ctx); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(wait):
+		}
+	}
 }
 
 // fill writes until no block is free, and a comment as long as the free pieces
@@ -81,6 +102,9 @@ func (s *Store) fill(ctx context.Context) error {
 			free, err = s.fillSome(ctx)
 			return err
 		})
+		if duck.Busy(err) {
+			err = s.checkpoint(ctx)
+		}
 		if err != nil || free == 0 {
 			return err
 		}
@@ -109,7 +133,8 @@ func (s *Store) beginFill(ctx context.Context) error {
 }
 
 // fillSome fills up to fillStep free blocks and returns how many were free
-// before. DuckDB writes what does not make a whole row group when it checkpoints.
+// before. DuckDB writes what does not make a whole row group when it checkpoints,
+// which is before anybody else writes: a checkpoint of that would free other blocks.
 func (s *Store) fillSome(ctx context.Context) (free int64, err error) {
 	free, err = scalar(ctx, s.writer, `SELECT free_blocks::BIGINT FROM pragma_database_size()`)
 	if err != nil || free == 0 {

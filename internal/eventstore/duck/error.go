@@ -44,3 +44,10 @@ func NoTransaction(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && e.Type == bindings.ErrorTypeTransaction && strings.Contains(e.Message, "no transaction is active")
 }
+
+// Busy reports whether err says that there can be no checkpoint just now, since a
+// transaction is active or what it has changed is still kept for a reader.
+func Busy(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.Type == bindings.ErrorTypeTransaction && strings.Contains(e.Message, "Cannot CHECKPOINT")
+}
