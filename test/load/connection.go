@@ -32,6 +32,9 @@ func dial(ctx context.Context, address string) (*connection, error) {
 // errAnswer is returned for an answer that is not the one expected.
 var errAnswer = errors.New("unexpected answer")
 
+// errBudget is returned for a query that went past its time budget.
+var errBudget = errors.New("query past its time budget")
+
 // do sends a request and returns the body of its answer, which must have the
 // status 202. The body is valid until the next call.
 func (c *connection) do(request []byte) ([]byte, error) { return c.expect(request, "202") }

@@ -95,6 +95,8 @@ type boards struct {
 
 type boardResult struct {
 	took []time.Duration
+	// late is how many went past their time budget.
+	late int
 	err  error
 }
 
@@ -117,7 +119,11 @@ func (s *server) watch(ctx, stopping context.Context) (out boardResult) {
 				return out
 			}
 			took, err := s.ask(ctx, q.body)
-			if out.took = append(out.took, took); err != nil {
+			out.took = append(out.took, took)
+			switch {
+			case errors.Is(err, errBudget):
+				out.late++
+			case err != nil:
 				out.err = err
 				return out
 			}
@@ -134,10 +140,11 @@ func (d *boards) end() (string, error) {
 	d.stop()
 	var took []time.Duration
 	var failed error
+	late := 0
 	for range d.n {
 		r := <-d.done
-		took = append(took, r.took...)
+		took, late = append(took, r.took...), late+r.late
 		failed = errors.Join(failed, r.err)
 	}
-	return fmt.Sprintf("their %d queries: %s", len(took), latency(took)), failed
+	return fmt.Sprintf("their %d queries: %s, %d past the budget of 10 s", len(took), latency(took), late), failed
 }

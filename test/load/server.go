@@ -61,7 +61,11 @@ func (s *server) query(ctx context.Context, body []byte, into any) error {
 	if err != nil {
 		return fmt.Errorf("query: %w", err)
 	}
-	if answer.StatusCode != http.StatusOK {
+	switch answer.StatusCode {
+	case http.StatusOK:
+	case http.StatusGatewayTimeout:
+		return fmt.Errorf("%w: %s", errBudget, content)
+	default:
 		return fmt.Errorf("query: %w: %s", errAnswer, content)
 	}
 	if err := json.Unmarshal(content, into); err != nil {
