@@ -60,8 +60,7 @@ func TestAppliedButNotAnnounced(t *testing.T) {
 func TestRevokedElsewhere(t *testing.T) {
 	t.Parallel()
 	site := apptest.NewOnPostgreSQL(t)
-	second := apptest.Bare(t)
-	second.Dir, second.Setup, second.Flags = site.Copy(), site.Setup, site.Flags
+	second := beside(t, site)
 	r, other := site.MustServe(), second.MustServe()
 	soonest := time.Hour
 	for range 5 { // one must be quick, however busy the machine is

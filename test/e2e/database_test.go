@@ -32,3 +32,12 @@ func TestOnPostgreSQL(t *testing.T) {
 	other.Flags = []string{"--database", url}
 	other.MustRefuse("belong to another data folder")
 }
+
+// beside is a further server on the same database: with a copy of a stopped
+// server's folder, its credentials and its flags.
+func beside(t *testing.T, site *apptest.Site) *apptest.Site {
+	t.Helper()
+	second := apptest.Bare(t)
+	second.Dir, second.Setup, second.Flags = site.Copy(), site.Setup, site.Flags
+	return second
+}

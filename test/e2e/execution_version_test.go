@@ -152,8 +152,7 @@ func TestAServerStopsTooSoon(t *testing.T) {
 func TestTwoServers(t *testing.T) {
 	t.Parallel()
 	site := apptest.NewOnPostgreSQL(t, private)
-	second := apptest.Bare(t)
-	second.Dir, second.Setup, second.Flags = site.Copy(), site.Setup, site.Flags
+	second := beside(t, site)
 	r, other := site.MustServe(), second.MustServe()
 	c := newCallee(t, true)
 	c.provides(t, r)

@@ -58,8 +58,7 @@ func ended(t *testing.T, r *apptest.Running, job string) (n int) {
 func TestPrivacyOnTwoServers(t *testing.T) {
 	t.Parallel()
 	site := apptest.New(t, "--database", pgtest.New(t))
-	second := apptest.Bare(t)
-	second.Dir, second.Setup, second.Flags = site.Copy(), site.Setup, site.Flags
+	second := beside(t, site)
 	a, b := site.MustServe(), second.MustServe()
 	trackAda(t, a)
 	ofB := trackAda(t, b)
@@ -107,8 +106,7 @@ func TestPrivacyOnTwoServers(t *testing.T) {
 func TestADeletionWhoseServerIsLost(t *testing.T) {
 	t.Parallel()
 	site := apptest.New(t, "--database", pgtest.New(t))
-	second := apptest.Bare(t)
-	second.Dir, second.Setup, second.Flags = site.Copy(), site.Setup, site.Flags
+	second := beside(t, site)
 	a, b := site.MustServe(), second.MustServe()
 	ofA := trackAda(t, a)
 	deletion, execution := holdPerson(t, a, "ada")

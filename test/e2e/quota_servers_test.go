@@ -18,9 +18,7 @@ func threeServers(t *testing.T, plan string) (all [3]*apptest.Running, b *bucket
 	site := apptest.NewOnPostgreSQL(t, slices.Concat(plans, b.flags())...)
 	sites := [3]*apptest.Site{site}
 	for i := range 2 {
-		another := apptest.Bare(t)
-		another.Dir, another.Setup, another.Flags = site.Copy(), site.Setup, site.Flags
-		sites[1+i] = another
+		sites[1+i] = beside(t, site)
 	}
 	for i, s := range sites {
 		all[i] = s.MustServe()

@@ -35,8 +35,7 @@ func blobsOf(t *testing.T, s *apptest.Site) (n int) {
 func TestReplaysInFoldersOfTwoServers(t *testing.T) {
 	t.Parallel()
 	site := apptest.New(t, "--database", pgtest.New(t))
-	second := apptest.Bare(t)
-	second.Dir, second.Setup, second.Flags = site.Copy(), site.Setup, site.Flags
+	second := beside(t, site)
 	a, b := site.MustServe(), second.MustServe()
 	atA, atB := caller{a, a.Setup.BrowserToken}, caller{b, b.Setup.BrowserToken}
 	record(t, atA, chunk("s", 0, page("/0")), "first")
